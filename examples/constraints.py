@@ -3,8 +3,8 @@ The cheapest beam that is strong enough
 =======================================
 
 A beam is welded to a wall and carries a load at its free end. A thicker beam and a longer weld are safer, but cost
-more. What is the cheapest beam that is safe? Which of the safety rules determine its size? And what would a better steel
-be worth?
+more. What is the cheapest beam that is safe? Which of the safety rules determine its size? And what would a better
+steel be worth?
 
 This is the welded beam, a standard problem of structural design (Ragsdell and Phillips 1976, in the variant of Coello
 2000, whose published minimum is 1.724852). It uses SciPy's constraints.
@@ -96,8 +96,8 @@ print(
 # Which rules are active?
 # -----------------------
 # ``constr`` has the values of all constraints at the best point, in the order in which you passed them, and
-# ``multipliers`` what they cost: 0 if a rule is not active, and otherwise how much the cost falls if the limit is relaxed
-# by one unit.
+# ``multipliers`` what they cost: 0 if a rule is not active, and otherwise how much the cost falls if the limit is
+# relaxed by one unit.
 
 for rule, value, limit, multiplier in zip(
     RULES, result.constr[0], LIMITS, result.multipliers[0], strict=True
@@ -194,8 +194,8 @@ plt.show()
 # %%
 # What to watch out for
 # ---------------------
-# * A point counts as feasible if it violates no rule by more than ``constraint_tol``, by default 1e-6 in the units of the
-#   constraint. If your rules are strict, choose 0, or put the margin into the limits.
+# * A point counts as feasible if it violates no rule by more than ``constraint_tol``, by default 1e-6 in the units of
+#   the constraint. If your rules are strict, choose 0, or put the margin into the limits.
 # * ``result.x`` is the best feasible point. If none was found, it is the point with the least violation, and
 #   ``result.feasible`` is false: check it before you use ``x``.
 # * Use ``keep_feasible=True`` only for very cheap constraints: they can be called many times for each point that is

@@ -22,9 +22,9 @@ import esgroup
 # %%
 # The simulator
 # -------------
-# The tank is slow (a time constant of 8 minutes), the pipe adds a dead time of one minute, and a PID controller measures
-# the temperature and sets the heater. The cost of a run is the mean absolute error over 30 minutes, plus a small
-# penalty for abrupt heating. An unstable loop raises ``FloatingPointError``, as a careful simulator does.
+# The tank is slow (a time constant of 8 minutes), the pipe adds a dead time of one minute, and a PID controller
+# measures the temperature and sets the heater. The cost of a run is the mean absolute error over 30 minutes, plus a
+# small penalty for abrupt heating. An unstable loop raises ``FloatingPointError``, as a careful simulator does.
 
 STEP, STEPS, DELAY = 0.1, 300, 10  # minutes, number of steps, steps of dead time
 
@@ -177,8 +177,8 @@ plt.show()
 # %%
 # When everything fails
 # ---------------------
-# A license server goes down at night, and from then on every run fails. ``max_failures`` ends the search after this many
-# failures in a row; the message contains the last one, so you find the reason in the log in the morning.
+# A license server goes down at night, and from then on every run fails. ``max_failures`` ends the search after this
+# many failures in a row; the message contains the last one, so you find the reason in the log in the morning.
 
 calls = 0
 
@@ -207,10 +207,11 @@ print(f"{night.nfev} evaluations, the best {night.fun:.5f}")
 # %%
 # Runs that hang
 # --------------
-# You can catch an exception, but not a run that never ends. ``eval_timeout`` abandons such a run after this many seconds.
-# It requires processes (``workers=4``) or an executor. Processes are the better choice for a real simulator, because a
-# process that hangs is ended and replaced; in your own script, put the call under ``if __name__ == "__main__":``. A thread
-# cannot be ended; the search only stops waiting for it. This page uses threads, because they work without a script.
+# You can catch an exception, but not a run that never ends. ``eval_timeout`` abandons such a run after this many
+# seconds. It requires processes (``workers=4``) or an executor. Processes are the better choice for a real simulator,
+# because a process that hangs is ended and replaced; in your own script, put the call under
+# ``if __name__ == "__main__":``. A thread cannot be ended; the search only stops waiting for it. This page uses
+# threads, because they work without a script.
 
 
 def cost_that_hangs(gains):

@@ -2,9 +2,9 @@
 Two hundred evaluations, not twenty thousand
 ============================================
 
-A reactor turns A into B and B into C. How fast, and how does that depend on the temperature? Six parameters answer this,
-and a simulation of the reactor shows how badly given parameters fit the measurements. The real simulation takes ten
-minutes, so about two hundred runs are possible in a night.
+A reactor turns A into B and B into C. How fast, and how does that depend on the temperature? Six parameters answer
+this, and a simulation of the reactor shows how badly given parameters fit the measurements. The real simulation takes
+ten minutes, so about two hundred runs are possible in a night.
 
 This tutorial compares methods for so few evaluations. A cheap stand-in replaces the simulation: it has the same shape,
 and takes microseconds. It is a good idea to try this before any expensive run.
@@ -87,8 +87,8 @@ print(textwrap.fill(with_model.message, 80))
 # quadratic models. All methods start at the same three guesses with the same scales, and every call of the function
 # counts, including those for differences.
 #
-# The second panel shows the same function as a real simulator would return it. Its solver chooses its own time steps, so
-# the fourth digit of the value is arbitrary.
+# The second panel shows the same function as a real simulator would return it. Its solver chooses its own time steps,
+# so the fourth digit of the value is arbitrary.
 
 
 def misfit_of_a_solver(x):
@@ -204,14 +204,14 @@ print(f"least squares: misfit {2 * fit.cost:.1f} after {calls} evaluations")
 # %%
 # What to watch out for
 # ---------------------
-# * The model needs a number of evaluations before it knows all of its coefficients, 28 with 6 coordinates and 66 with
-#   10. With fewer evaluations than that, expect little from it.
-# * It costs the better part of a millisecond for each evaluation. If your function is faster than that, use more
-#   evaluations of the plain search.
-# * On rugged functions, where a quadratic does not tell which of two points is better, the search notices it and goes
-#   on as the plain one. You gain nothing there, and lose little.
-# * Constraints and ``noise="adapt"`` do not go together with a model and are refused.
-# * Scale the variables: ``sigma0`` with one number for each says how uncertain the guess is in each of them.
+# * The model needs as many evaluations as it has coefficients, 28 with 6 variables and 66 with 10. With fewer
+#   evaluations than that, expect little from it.
+# * It costs most of a millisecond per evaluation. If your function is faster than that, use more evaluations of the
+#   plain search.
+# * On rugged functions, where a quadratic cannot predict which of two points is better, the search notices this and
+#   continues without the model. You gain nothing there, but lose little.
+# * Constraints and ``noise="adapt"`` cannot be combined with a model and are refused.
+# * Scale the variables: a ``sigma0`` for each variable says how uncertain the guess is.
 #
-# Read on: ``esgroup.minimize`` (``model``, ``sigma0``, ``max_evals``), ``esgroup.Searcher.ask``, which returns what is
-# worth evaluating next, and ``ask(n)`` for n workers; ``scipy.optimize.least_squares``.
+# See also: ``esgroup.minimize`` (``model``, ``sigma0``, ``max_evals``), ``esgroup.Searcher.ask``, which returns the
+# points worth evaluating next, and ``ask(n)`` for n workers; ``scipy.optimize.least_squares``.

@@ -21,10 +21,10 @@ from esgroup.running.history import read
 # %%
 # A run with two files
 # --------------------
-# Two arguments are enough. ``checkpoint`` is one file with everything that the search needs to continue, rewritten during
-# the run. ``history`` is a text file with a line for every generation, for figures. We put this into a script, as you
-# would for a long run: when you start the script again, it continues. The function ends its own process at the 2,000th
-# evaluation, without a message or cleanup, as a power failure would. It does so only once.
+# Two arguments are enough. ``checkpoint`` is one file with everything that the search needs to continue, rewritten
+# during the run. ``history`` is a text file with a line for every generation, for figures. We put this into a script,
+# as you would for a long run: when you start the script again, it continues. The function ends its own process at the
+# 2,000th evaluation, without a message or cleanup, as a power failure would. It does so only once.
 
 temporary = tempfile.TemporaryDirectory()
 folder = Path(temporary.name)
