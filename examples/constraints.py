@@ -129,8 +129,8 @@ print(
 # %%
 # The prediction is linear: exact for a small change, and slightly too optimistic for a large one.
 #
-# A picture of the corner
-# -----------------------
+# A figure of the corner
+# ----------------------
 # Low cost means a small beam; the rules stop the search in a corner. The figure shows the weld at the best depth and
 # thickness: shaded regions violate a rule, and gray lines have equal cost. Dots are points of the search with
 # nearly the same beam. The bars show how much of each limit is used.

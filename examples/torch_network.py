@@ -1,5 +1,5 @@
 """
-How sure may a network be?
+How sure can a network be?
 ==========================
 
 A network is trained on 200 points, and one label in eight is wrong. Does "80 % sure" mean right in 80 of 100
