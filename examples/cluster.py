@@ -69,7 +69,7 @@ def search(asynchronous, max_evals=64):
 
 search(
     True, max_evals=8
-)  # one-time work, such as loading and compiling, is not timed
+)  # so that one-time work, such as loading and compiling, is not timed
 runs = {"by generations": search(False), "asynchronous": search(True)}
 for name, (result, seconds, work) in runs.items():
     busy = sum(stop - start for _, start, stop in work) / (4 * seconds)
