@@ -2,9 +2,9 @@
 A cluster whose workers never wait
 ==================================
 
-Four machines evaluate points at the same time. If one evaluation takes ten times as long as another one, a search by
+Four machines evaluate points at the same time. If one evaluation takes ten times as long as another, a search by
 generations leaves most machines idle: they wait for the slowest point of the generation. How much time is lost, and
-what is it worth to go on without waiting? This tutorial needs ``dask[distributed]``.
+how much does it help not to wait? This tutorial needs ``dask[distributed]``.
 """
 
 import logging
@@ -20,12 +20,12 @@ import esgroup
 # The cluster, and something to do
 # --------------------------------
 # A cluster on one machine serves as a stand-in: four workers with one thread each, all within this process. That is
-# enough here, because the function only sleeps. On a real cluster these two are other lines, and the script needs
-# ``if __name__ == "__main__":`` above them.
+# enough here, because the function only sleeps. On a real cluster, cluster and client are created differently, and the
+# script needs ``if __name__ == "__main__":`` above them.
 
 logging.getLogger("distributed").setLevel(
     logging.ERROR
-)  # not every worker that comes or goes
+)  # do not log every worker that joins or leaves
 cluster = LocalCluster(
     n_workers=4, threads_per_worker=1, processes=False, dashboard_address=":0"
 )
@@ -33,7 +33,7 @@ client = Client(cluster)
 
 
 def cost(x):
-    """A bowl. An evaluation takes 50 to 800 ms, and which one cannot be foreseen."""
+    """A bowl. An evaluation takes 50 to 800 ms, unpredictably."""
     time.sleep(0.05 * 16 ** (0.5 + 0.5 * np.sin(1e4 * x.sum())))
     return float(np.sum([1, 3, 10, 30] * (x - 1) ** 2))
 
@@ -41,8 +41,8 @@ def cost(x):
 # %%
 # By generations, and without
 # ---------------------------
-# Both searches evaluate 64 points on the same four workers. With ``asynchronous=True`` a new point goes out whenever a
-# value comes back. Dask keeps a record of who did what and when, which we draw below.
+# Both searches evaluate 64 points on the same four workers. With ``asynchronous=True`` a worker gets a new point as
+# soon as it returns a value. Dask records which worker did what and when, which we draw below.
 
 
 def search(asynchronous, max_evals=64):
@@ -69,7 +69,7 @@ def search(asynchronous, max_evals=64):
 
 search(
     True, max_evals=8
-)  # what is done only once, as loading and compiling, is not timed
+)  # so that one-time work, such as loading and compiling, is not timed
 runs = {"by generations": search(False), "asynchronous": search(True)}
 for name, (result, seconds, work) in runs.items():
     busy = sum(stop - start for _, start, stop in work) / (4 * seconds)
@@ -81,8 +81,8 @@ for name, (result, seconds, work) in runs.items():
 # %%
 # Who was busy when
 # -----------------
-# Every bar is one evaluation. Above, a generation of eight points ends with its slowest one, and the gaps are the time
-# in which a worker has nothing to do. Below, the short gaps that remain are the way of a value to the search and of
+# Every bar is one evaluation. Above, a generation of eight points ends with its slowest one, and the gaps are the times
+# when a worker has nothing to do. Below, the short gaps that remain are the time to send a value to the search and
 # the next point to the worker.
 
 figure, panels = plt.subplots(2, 1, figsize=(7, 4), sharex=True, layout="constrained")
@@ -112,14 +112,14 @@ cluster.close()
 # %%
 # What it costs
 # -------------
-# A value that comes late was asked for by an older distribution. It still counts, by how far the distribution has moved
-# since. As long as fewer points are out than a generation has (here 4 out, 8 in a generation) this costs no evaluations
-# worth mentioning; with several generations out it does. Which of the two values above is the better one is chance.
+# A late value belongs to a point from an older distribution. It still counts, weighted by how far the distribution has
+# moved since. If less than a generation is pending (here 4 points, and 8 in a generation), this costs almost no
+# additional evaluations; with several generations pending it does. Which of the two values above is better is chance.
 #
 # On a real cluster
 # -----------------
-# The parts that make a long run safe belong together: what an exception means, when to give up a point, and a file to
-# continue from. With ``dask-jobqueue`` the cluster is made by SLURM:
+# For a safe long run, say what an exception means, when to abandon a point, and in which file to save the search. With
+# ``dask-jobqueue`` you get the cluster from SLURM:
 #
 # .. code-block:: python
 #
@@ -135,13 +135,13 @@ cluster.close()
 #
 # What to watch out for
 # ---------------------
-# * The order in which values arrive is not the same twice, so an asynchronous result is not either. By generations the
-#   result depends on the seed alone, on any number of workers.
+# * The order in which values arrive varies, so an asynchronous result does, too. By generations the
+#   result depends only on the seed, for any number of workers.
 # * Workers may join and leave, and the point of a worker that dies is evaluated again. A function that kills its worker
-#   at some point would do so again: after three tries the point is given up with an error.
+#   at some point would do so again: after three tries the search reports the point with an error.
 # * If all evaluations take equally long, generations lose little: then choose a ``popsize`` that is a multiple of the
 #   number of workers, and keep the result reproducible.
 # * A function from your script must be importable on the workers, with everything that it imports.
 #
-# Read on: ``esgroup.minimize`` (``executor``, ``workers``, ``asynchronous``, ``max_pending``, ``eval_timeout``). The
-# same without a cluster, on the cores of one machine, is ``workers=4``.
+# See also: ``esgroup.minimize`` (``executor``, ``workers``, ``asynchronous``, ``max_pending``, ``eval_timeout``). To
+# use the cores of one machine without a cluster, pass ``workers=4``.

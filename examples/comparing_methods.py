@@ -3,8 +3,8 @@ Is it better on problems like mine?
 ===================================
 
 Tables in papers compare methods on other people's functions. One command compares them on yours: every method gets the
-same starts and the same budget, and the evaluations are counted outside of the methods. This tutorial does so for a
-spectrum with three overlapping peaks, and reads the result with care. It needs ``cma``, ``matplotlib`` and ``Jinja2``
+same starts and the same budget, and the evaluations are counted outside the methods. This tutorial does so for a
+spectrum with three overlapping peaks, and interprets the result. It needs ``cma``, ``matplotlib`` and ``Jinja2``
 (``pip install 'esgroup[compare]'``).
 """
 
@@ -22,9 +22,9 @@ from esgroup.compare.records import read
 # %%
 # Your function in a file
 # -----------------------
-# The command takes any function of a point as MODULE:FUNCTION. Starts are drawn around zero, so a function should have
-# its coordinates scaled such that zero is a reasonable guess and one a large step. Here nine numbers describe three
-# peaks: their places, and the logarithms of their heights and widths, relative to what one would guess by eye.
+# The command takes any function of a point as MODULE:FUNCTION. Starts are drawn around zero, so scale the variables so
+# that zero is a reasonable guess and one is a large step. Here nine variables describe three
+# peaks: their positions, and the logarithms of their heights and widths, relative to a guess by eye.
 
 temporary = tempfile.TemporaryDirectory()
 folder = Path(temporary.name)
@@ -55,8 +55,8 @@ def misfit(x):
 #     esgroup compare spectrum:misfit --dims 9 --max-evals 3000 --out peaks \
 #         --methods esgroup,esgroup-model,cma,nelder-mead,bfgs-fd
 #
-# Every method makes five runs from random starts, the same five for all. A folder has everything afterwards: a page to
-# look at, a table, and a line for each run.
+# Every method makes five runs from random starts, the same five for all. Afterwards a folder contains all results: an
+# HTML page, a table, and a line for each run.
 
 METHODS = ["esgroup", "esgroup-model", "cma", "nelder-mead", "bfgs-fd"]
 command = "compare spectrum:misfit --dims 9 --max-evals 3000 --out peaks --jobs 1"
@@ -81,19 +81,19 @@ for line in (folder / "peaks" / "table.md").read_text().splitlines():
 # %%
 # How to read it
 # --------------
-# Nobody knows the minimum of this function, so a run is measured by the best value that any of the methods has found,
+# The minimum of this function is unknown, so each run is compared with the best value that any method has found,
 # and the target is a millionth of the way from the start to it.
 #
-# * *Solved* comes first. A method that gets there in three of five runs is not the same as one that always does,
-#   however quick those three were.
-# * *Evaluations to target* are medians of runs. BFGS by finite differences is ahead here, as it often is on smooth
+# * *Solved* comes first. A method that reaches the target in three of five runs is not as good as one that always does,
+#   however fast those three were.
+# * *Evaluations to target* are medians of runs. BFGS with finite differences is ahead here, as it often is on smooth
 #   functions of few variables; the search with a model comes second.
-# * *The ratio* compares with cma, and has an interval. These intervals include 1: five runs do not tell the methods
-#   apart. That is not the same as being equal. ``--seeds 15 --extend`` adds ten seeds to the runs that are there.
+# * *The ratio* compares with cma, and has an interval. These intervals include 1: five runs are too few to distinguish
+#   the methods. That does not mean that they are equal. ``--seeds 15 --extend`` adds ten seeds to the existing runs.
 # * *CPU* is the method's own time. If your function takes a second, it does not matter; if it takes ten microseconds,
 #   it is all that matters.
 #
-# The runs themselves show why some fail.
+# The individual runs show why some fail.
 
 COLORS = dict(
     zip(METHODS, ["#0072B2", "#56B4E9", "#E69F00", "#6b6b6b", "#D55E00"], strict=True)
@@ -105,7 +105,7 @@ grid = np.geomspace(10, 3000, 200)
 
 
 def best_so_far(run):
-    """The misfit after so many evaluations; the last one stays."""
+    """The misfit over evaluations; after the end it stays constant."""
     evaluations, values = np.array([(step.cost, step.gap) for step in run.trajectory]).T
     return np.interp(grid, evaluations, values)
 
@@ -144,20 +144,20 @@ plt.show()
 temporary.cleanup()
 
 # %%
-# Some runs have ended at 1.7: there, two peaks do the work of three, and the third has become a needle between two
-# measurements. Every method has ended there at least once. One start was so bad that both searches of esgroup were left
-# with a single broad peak, at 31.6. No faster method cures this. A better guess does, or bounds on the widths, or
+# Some runs ended at 1.7: there, two peaks fit the data of three, and the third has become a needle between two
+# measurements. Every method ended there at least once. From one bad start both searches of esgroup ended
+# with a single broad peak, at 31.6. A faster method does not help. A better guess does, or bounds on the widths, or
 # restarts with a budget for several runs (``esgroup-bipop``, ``cma-bipop``).
 #
 # What to watch out for
 # ---------------------
-# * Compare on functions like the one that you will search, in cost and in size. The winner on a smooth stand-in says
+# * Compare on functions like the one that you will search, in cost and in size. The winner on a smooth stand-in tells
 #   little about a simulator with noise.
-# * A method's defaults are compared, with the same first step for all. A method that you have tuned for years deserves
-#   its own entry: ``--methods mymodule:name`` takes an ``esgroup.compare.methods.Method``, which is a name and a
-#   function.
-# * Evaluations are what counts, and all of them do, also those for differences.
-# * The functions of the zoo work as well, in place of MODULE:FUNCTION: ``esgroup list`` names them.
+# * The command compares the methods' defaults, with the same first step for all. A method that you have tuned for years
+#   deserves its own entry: ``--methods mymodule:name`` takes an ``esgroup.compare.methods.Method``, which is a name and
+#   a function.
+# * All evaluations count, including those for finite differences.
+# * You can use a built-in problem instead of MODULE:FUNCTION: ``esgroup list`` names them.
 #
-# Read on: ``esgroup compare --help``; the page ``index.html`` in the folder, which needs no network; the columns of
+# See also: ``esgroup compare --help``; the page ``index.html`` in the folder, which works offline; the columns of
 # ``runs.csv`` are those of ``esgroup.compare.records.RunRecord``.

@@ -2,12 +2,12 @@
 The cheapest beam that is strong enough
 =======================================
 
-A beam is welded to a wall and carries a load at its free end. A thicker beam and a longer weld are safer, and cost
-more. What is the cheapest one that holds? Which of the safety rules decides its size? And what would a better steel be
-worth?
+A beam is welded to a wall and carries a load at its free end. A thicker beam and a longer weld are safer, but cost
+more. What is the cheapest beam that is safe? Which of the safety rules determine its size? And what would a better
+steel be worth?
 
 This is the welded beam, a standard problem of structural design (Ragsdell and Phillips 1976, in the variant of Coello
-2000, whose published minimum is 1.724852). SciPy's way to write constraints works as it is.
+2000, whose published minimum is 1.724852). It uses SciPy's constraints.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,8 @@ import esgroup
 # %%
 # The beam
 # --------
-# Four lengths in inches describe it: height and length of the weld, depth and thickness of the beam. The cost is that
-# of the weld and of the steel. The rules are a shear stress in the weld of at most 13,600 psi, a bending stress of at
+# Four lengths in inches describe it: height and length of the weld, depth and thickness of the beam. The cost is the
+# cost of the weld and the steel. The rules are a shear stress in the weld of at most 13,600 psi, a bending stress of at
 # most 30,000 psi, a deflection of at most a quarter of an inch, and a load of at least 6,000 pounds before the beam
 # buckles.
 
@@ -52,12 +52,12 @@ def strains(x):
 
 
 # %%
-# Constraints of SciPy
-# --------------------
-# The rules are limits from above, but for the load, which is one from below. A fifth rule is of another kind: a weld
+# SciPy's constraints
+# -------------------
+# The rules are upper limits, except for the load, which has a lower limit. A fifth rule is different: a weld
 # thicker than the beam cannot be made, and a simulator might not even accept it. It is cheap to check, so
-# ``keep_feasible=True`` checks it before a point is evaluated, and no point that breaks it is ever evaluated. The start
-# must fulfill it; the other rules may be broken at first.
+# ``keep_feasible=True`` checks it first, and no point that violates it is ever evaluated. The start
+# must satisfy it; it may violate the other rules.
 
 INFINITE = np.inf
 strong = NonlinearConstraint(
@@ -93,11 +93,11 @@ print(
 )
 
 # %%
-# Which rules decide?
-# -------------------
-# ``constr`` has the values of all constraints at the best point, in the order in which they were given, and
-# ``multipliers`` what they cost: 0 where a rule has room, and else by how much the cost falls if the limit gives way by
-# one unit.
+# Which rules are active?
+# -----------------------
+# ``constr`` has the values of all constraints at the best point, in the order in which you passed them, and
+# ``multipliers`` what they cost: 0 if a rule is not active, and otherwise how much the cost falls if the limit is
+# relaxed by one unit.
 
 for rule, value, limit, multiplier in zip(
     RULES, result.constr[0], LIMITS, result.multipliers[0], strict=True
@@ -106,7 +106,7 @@ for rule, value, limit, multiplier in zip(
 
 # %%
 # A multiplier answers the question about the better steel without another search: a weld that bears 1,000 psi more
-# should save a thousand times the first one. Another search confirms it.
+# should save 1,000 times the first multiplier. Another search confirms it.
 
 stronger = NonlinearConstraint(
     strains, strong.lb, [LIMITS[0] + 1000, *LIMITS[1:3], INFINITE]
@@ -127,13 +127,13 @@ print(
 )
 
 # %%
-# The prediction is a tangent: exact for a small change, and a little too optimistic for a large one.
+# The prediction is linear: exact for a small change, and slightly too optimistic for a large one.
 #
-# A picture of the corner
-# -----------------------
-# The cost wants the beam small; the rules stop it in a corner. Here the weld is cut through at the depth and thickness
-# that were found: shaded is what breaks a rule, and the gray lines are equal cost. Dots are points of the search whose
-# beam was nearly the same. The bars show how much of each limit is used.
+# A figure of the corner
+# ----------------------
+# Low cost means a small beam; the rules stop the search in a corner. The figure shows the weld at the best depth and
+# thickness: shaded regions violate a rule, and gray lines have equal cost. Dots are points of the search with
+# nearly the same beam. The bars show how much of each limit is used.
 
 BLUE, ORANGE, GRAY = "#0072B2", "#D55E00", "#6b6b6b"
 figure, (left, right) = plt.subplots(
@@ -194,14 +194,13 @@ plt.show()
 # %%
 # What to watch out for
 # ---------------------
-# * A point counts as feasible if it breaks no rule by more than ``constraint_tol``, by default 1e-6 in the units of the
-#   constraint. If your rules are hard, choose 0, or put the margin into the limits.
-# * ``result.x`` is the best feasible point. If none was found, it is the point that breaks the rules least, and
-#   ``result.feasible`` says so: look at it before you use ``x``.
-# * ``keep_feasible=True`` is for constraints that cost nothing: they may be called many times for each point that is
+# * A point counts as feasible if it violates no rule by more than ``constraint_tol``, by default 1e-6 in the units of
+#   the constraint. If your rules are strict, choose 0, or put the margin into the limits.
+# * ``result.x`` is the best feasible point. If none was found, it is the point with the least violation, and
+#   ``result.feasible`` is false: check it before you use ``x``.
+# * Use ``keep_feasible=True`` only for very cheap constraints: they can be called many times for each point that is
 #   evaluated.
 # * An equality is a constraint with ``lb = ub``.
 #
-# Read on: ``esgroup.minimize`` (``constraints``, ``constraint_tol``), ``scipy.optimize.NonlinearConstraint``,
-# ``LinearConstraint``, and ``Searcher(..., constraints=m)``, for which the values of constraints are told with each
-# value.
+# See also: ``esgroup.minimize`` (``constraints``, ``constraint_tol``), ``scipy.optimize.NonlinearConstraint``,
+# ``LinearConstraint``, and ``Searcher(..., constraints=m)``, where you tell constraint values together with each value.

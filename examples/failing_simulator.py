@@ -5,9 +5,9 @@ A simulator that fails
 A heater keeps a tank at a set temperature. Its controller has three gains. Which gains bring the tank to the new
 temperature fastest, without a large overshoot?
 
-The simulator that answers this has the manners of most simulators: for some gains the loop is unstable, the numbers
-grow without end, and the program stops with an error instead of a value. This tutorial lets a search live with that.
-It needs ``matplotlib`` and nothing else.
+Like many simulators, this one fails for some inputs: for some gains the control loop is unstable, the temperature grows
+without bound, and the program stops with an error instead of a value. This tutorial shows how a search handles that.
+It only needs ``matplotlib``.
 """
 
 import textwrap
@@ -22,15 +22,15 @@ import esgroup
 # %%
 # The simulator
 # -------------
-# The tank is slow (a time constant of 8 minutes), the pipe adds a dead time of one minute, and a PID controller sees
-# the temperature and sets the heater. The cost of a run is the mean absolute error over 30 minutes, with a little
-# added for violent heating. An unstable loop raises ``FloatingPointError``, as a careful simulator does.
+# The tank is slow (a time constant of 8 minutes), the pipe adds a dead time of one minute, and a PID controller
+# measures the temperature and sets the heater. The cost of a run is the mean absolute error over 30 minutes, plus a
+# small penalty for abrupt heating. An unstable loop raises ``FloatingPointError``, as a careful simulator does.
 
 STEP, STEPS, DELAY = 0.1, 300, 10  # minutes, number of steps, steps of dead time
 
 
 def simulate(gains):
-    """Temperature of the tank over time after the set point has gone from 0 to 1."""
+    """Temperature of the tank over time after the set point changes from 0 to 1."""
     proportional, integral, derivative = gains
     temperature, slope, total, before = np.zeros(STEPS), 0.0, 0.0, 0.0
     heat = np.zeros(STEPS + DELAY)
@@ -58,11 +58,11 @@ def cost(gains):
 # %%
 # Which exceptions mean "that run failed"
 # ---------------------------------------
-# By default an exception ends the search, because most exceptions are mistakes in the program. Nothing is lost: the
-# exception carries the result so far.
+# By default an exception ends the search, because most exceptions are bugs. Nothing is lost: the exception contains
+# the result so far.
 
 START, BOUNDS = [12.0, 1.0, 12.0], [(0, 25), (0, 5), (0, 30)]
-WIDTHS = [6.0, 1.0, 6.0]  # first standard deviations: the gains have different sizes
+WIDTHS = [6.0, 1.0, 6.0]  # initial standard deviations: the gains differ in scale
 
 try:
     esgroup.minimize(cost, START, WIDTHS, bounds=BOUNDS, max_evals=300, rng=6)
@@ -73,8 +73,8 @@ except FloatingPointError as error:
     )
 
 # %%
-# Name the exceptions that you expect, and only these. Such a run then counts as the worst of its generation; a
-# ``TypeError`` in the simulator would still reach you. ``on_error="nan"`` would accept every exception.
+# Name only the exceptions that you expect. A run that raises one of them counts as the worst of its generation; a
+# ``TypeError`` in the simulator still ends the search. ``on_error="nan"`` would accept every exception.
 
 result = esgroup.minimize(
     cost,
@@ -91,8 +91,8 @@ print(textwrap.fill(result.message, 80))
 # %%
 # The same with ask and tell
 # --------------------------
-# If your program calls the search and not the other way round, a failed run is the value NaN. Points outside of the
-# bounds are never asked for, so the simulator need not check them. We keep all points for a picture.
+# If your program calls the search and not the other way around, tell NaN for a failed run. The search never asks for
+# points outside the bounds, so the simulator need not check them. We keep all points for a figure.
 
 search = esgroup.Searcher(START, WIDTHS, bounds=BOUNDS, max_evals=300, rng=6)
 points, values = [], []
@@ -116,7 +116,7 @@ print(
 print("the same result as before:", np.array_equal(search.result.x, result.x))
 
 # %%
-# Where the runs failed, and what was gained:
+# This figure shows where the runs failed, and what the search achieved:
 
 BLUE, ORANGE, GRAY = "#0072B2", "#D55E00", "#6b6b6b"
 
@@ -177,8 +177,8 @@ plt.show()
 # %%
 # When everything fails
 # ---------------------
-# A license server goes down at night, and from then on every run fails. ``max_failures`` ends the search after so many
-# failures in a row; the message has the last one, so that the reason is in the log of the morning.
+# A license server goes down at night, and from then on every run fails. ``max_failures`` ends the search after this
+# many failures in a row; the message contains the last one, so you find the reason in the log in the morning.
 
 calls = 0
 
@@ -207,16 +207,16 @@ print(f"{night.nfev} evaluations, the best {night.fun:.5f}")
 # %%
 # Runs that hang
 # --------------
-# An exception can be caught, a run that never ends cannot. ``eval_timeout`` gives up such a run after so many seconds.
-# It needs somebody else who evaluates: processes (``workers=4``) or an executor. Processes are the better choice for a
-# real simulator, because the process that hangs is ended and replaced; in your own script, the call then belongs under
-# ``if __name__ == "__main__":``. A thread cannot be ended, it only stops being waited for. This page uses threads,
-# which need no script of their own.
+# You can catch an exception, but not a run that never ends. ``eval_timeout`` abandons such a run after this many
+# seconds. It requires processes (``workers=4``) or an executor. Processes are the better choice for a real simulator,
+# because a process that hangs is ended and replaced; in your own script, put the call under
+# ``if __name__ == "__main__":``. A thread cannot be ended; the search only stops waiting for it. This page uses
+# threads, because they work without a script.
 
 
 def cost_that_hangs(gains):
     if gains[2] > 15:
-        time.sleep(1)  # as if it never ended
+        time.sleep(1)  # stands for a run that never ends
     return cost(gains)
 
 
@@ -238,12 +238,12 @@ print(textwrap.fill(hanging.message, 80))
 # What to watch out for
 # ---------------------
 # * A failed run should be NaN or an exception, not a large number. Both count as worst, but 1e10 is a value: it is
-#   ranked among the others, it may become "the best value so far", and the number of failures no longer tells you that
+#   ranked among the others, it can become the best value so far, and the number of failures no longer tells you that
 #   something is wrong.
-# * If the first generation fails as a whole, the search has learned nothing. Start from gains that work, with a smaller
-#   first standard deviation.
-# * Failures on one side of a boundary push the search away from it. Where the best point lies at the boundary, a
-#   constraint (``constraints=``) says more than NaN does: it tells how far a point is from being allowed.
+# * If the whole first generation fails, the search learns nothing. Start from gains that work, with a smaller
+#   initial standard deviation.
+# * Failures on one side of a boundary push the search away from it. If the best point lies at the boundary, a
+#   constraint (``constraints=``) tells the search more than NaN does: how far a point is from being feasible.
 #
-# Read on: ``esgroup.minimize`` (``on_error``, ``max_failures``, ``eval_timeout``), ``esgroup.Searcher``,
+# See also: ``esgroup.minimize`` (``on_error``, ``max_failures``, ``eval_timeout``), ``esgroup.Searcher``,
 # ``SearchResult.nfailed``.

@@ -2,12 +2,12 @@
 Two hundred evaluations, not twenty thousand
 ============================================
 
-A reactor turns A into B and B into C. How fast, and how does that depend on the temperature? Six numbers answer this,
-and a simulation of the reactor tells how badly six given numbers fit what was measured. The real simulation takes ten
-minutes, so that a night has room for about two hundred of them.
+A reactor turns A into B and B into C. How fast, and how does that depend on the temperature? Six parameters answer
+this, and a simulation of the reactor shows how badly given parameters fit the measurements. The real simulation takes
+ten minutes, so about two hundred runs are possible in a night.
 
-This tutorial compares what one may do with so few evaluations. A cheap stand-in takes the place of the simulation: it
-has the same shape, and takes microseconds. That is a good habit before an expensive run in any case.
+This tutorial compares methods for so few evaluations. A cheap stand-in replaces the simulation: it has the same shape,
+and takes microseconds. It is a good idea to try this before any expensive run.
 """
 
 import textwrap
@@ -21,9 +21,9 @@ import esgroup
 # %%
 # The stand-in
 # ------------
-# The rates of both reactions follow Arrhenius' law, each with two numbers; the others are the amount at the beginning
-# and the zero of the instrument. Here the concentration of B has a closed form. The measurements are made up, with an
-# error of 0.02, and the misfit is a sum of squares in units of that error: with 63 measurements and 6 numbers a good
+# The rates of both reactions follow Arrhenius' law, each with two parameters; the others are the initial amount and the
+# zero of the instrument. Here the concentration of B has a closed form. The measurements are synthetic, with an
+# error of 0.02, and the misfit is a sum of squares in units of that error: with 63 measurements and 6 parameters a good
 # fit has about 57.
 
 HOURS, KELVIN, ERROR = (
@@ -59,9 +59,9 @@ def misfit(x):
 # %%
 # One argument
 # ------------
-# ``model="quadratic"`` learns a quadratic model of the function beside the search, and asks for the points that the
-# model recommends. ``model="auto"`` does the same where the budget is small for the number of coordinates, and says so
-# in the message. The search begins at a guess, with a standard deviation for each of the six numbers: about a quarter
+# With ``model="quadratic"`` the search fits a quadratic model of the function, and asks for the points that the model
+# recommends. ``model="auto"`` does the same if the budget is small for the number of variables, and says so
+# in the message. The search starts at a guess, with a standard deviation for each of the six variables: about a quarter
 # of the width of the region in which you expect the minimum.
 
 WIDTHS = np.array([0.3, 1.5, 0.3, 1.5, 0.3, 0.3])
@@ -81,14 +81,14 @@ print(f"with a model {with_model.fun:9.1f}")
 print(textwrap.fill(with_model.message, 80))
 
 # %%
-# Beside other methods
-# --------------------
-# SciPy has two that suit: BFGS, which takes gradients by differences of values, and COBYQA, which also builds quadratic
-# models. All of them begin at the same three guesses with the same scales, and every call of the function counts, also
-# those for differences.
+# Comparison with other methods
+# -----------------------------
+# SciPy has two suitable methods: BFGS, which estimates gradients by finite differences, and COBYQA, which also builds
+# quadratic models. All methods start at the same three guesses with the same scales, and every call of the function
+# counts, including those for differences.
 #
-# The second column is the same function as a real simulator would return it. Its solver chooses its own time steps, so
-# that the fourth digit of the value is arbitrary.
+# The second panel shows the same function as a real simulator would return it. Its solver chooses its own time steps,
+# so the fourth digit of the value is arbitrary.
 
 
 def misfit_of_a_solver(x):
@@ -182,12 +182,12 @@ plt.show()
 # %%
 # How to read this
 # ----------------
-# Where the function is smooth, the model, COBYQA and BFGS are all far better than the plain search, and which of them
-# is first depends on the function and the start. Noise in the fourth digit is the end of BFGS: a difference of two
-# values is then mostly noise. Three guesses are an illustration and not a measurement.
+# If the function is smooth, the model, COBYQA and BFGS are all far better than the plain search, and which of them
+# is best depends on the function and the start. BFGS fails with noise in the fourth digit, because a difference of two
+# values is then mostly noise. Three guesses are an illustration, not a measurement.
 #
-# Know the structure of your problem before you choose. This misfit is a sum of squares, and a method that sees its 63
-# terms, instead of their sum, needs far less:
+# Know the structure of your problem before you choose. This misfit is a sum of squares, and a method that uses its 63
+# terms instead of their sum needs far fewer evaluations:
 
 calls = 0
 
@@ -204,14 +204,14 @@ print(f"least squares: misfit {2 * fit.cost:.1f} after {calls} evaluations")
 # %%
 # What to watch out for
 # ---------------------
-# * The model needs a number of evaluations before it knows all of its coefficients, 28 with 6 coordinates and 66 with
-#   10. With fewer evaluations than that, expect little from it.
-# * It costs the better part of a millisecond for each evaluation. If your function is faster than that, use more
-#   evaluations of the plain search.
-# * On rugged functions, where a quadratic does not tell which of two points is better, the search notices it and goes
-#   on as the plain one. You gain nothing there, and lose little.
-# * Constraints and ``noise="adapt"`` do not go together with a model and are refused.
-# * Scale the variables: ``sigma0`` with one number for each says how uncertain the guess is in each of them.
+# * The model needs as many evaluations as it has coefficients, 28 with 6 variables and 66 with 10. With fewer
+#   evaluations than that, expect little from it.
+# * It costs most of a millisecond per evaluation. If your function is faster than that, use more evaluations of the
+#   plain search.
+# * On rugged functions, where a quadratic cannot predict which of two points is better, the search notices this and
+#   continues without the model. You gain nothing there, but lose little.
+# * Constraints and ``noise="adapt"`` cannot be combined with a model and are refused.
+# * Scale the variables: a ``sigma0`` for each variable says how uncertain the guess is.
 #
-# Read on: ``esgroup.minimize`` (``model``, ``sigma0``, ``max_evals``), ``esgroup.Searcher.ask``, which returns what is
-# worth evaluating next, and ``ask(n)`` for n workers; ``scipy.optimize.least_squares``.
+# See also: ``esgroup.minimize`` (``model``, ``sigma0``, ``max_evals``), ``esgroup.Searcher.ask``, which returns the
+# points worth evaluating next, and ``ask(n)`` for n workers; ``scipy.optimize.least_squares``.

@@ -2,9 +2,9 @@
 Tuning a model with named parameters
 ====================================
 
-How well can a simple model read handwritten digits, if it has seen only 450 of them? Kernel ridge regression may do
-it, but it has a kernel to choose, and every kernel has numbers of its own. This tutorial searches for all of them at
-once. It needs ``scikit-learn``, which brings the digits along.
+How well can a simple model read handwritten digits after seeing only 450 of them? Kernel ridge regression can do it,
+but you have to choose a kernel, and every kernel has its own parameters. This tutorial searches for all of them
+together. It needs ``scikit-learn``, which includes the digits.
 """
 
 import matplotlib.pyplot as plt
@@ -18,9 +18,9 @@ from esgroup import Choice, Integer, Real
 # %%
 # The space
 # ---------
-# A ``Space`` says what there is to choose, by name. Of the regularization ``alpha`` and the width ``gamma`` of a kernel
-# nobody knows the order of magnitude, so they are searched on a logarithmic scale. A linear kernel has no ``gamma``:
-# ``when`` says for which kernels it exists. The degree of a polynomial is a whole number.
+# A ``Space`` lists the parameters by name. The orders of magnitude of the regularization ``alpha`` and of the kernel
+# width ``gamma`` are unknown, so they are searched on a logarithmic scale. A linear kernel has no ``gamma``:
+# ``when`` says for which kernels it exists. The degree of a polynomial is an integer.
 
 space = esgroup.Space(
     {
@@ -36,10 +36,10 @@ space = esgroup.Space(
 # %%
 # The loss
 # --------
-# The loss receives a dict with exactly those parameters that exist, which here are the arguments of ``KernelRidge``.
+# The loss receives a dict with only the active parameters, which here are the arguments of ``KernelRidge``.
 # Each third of the 450 digits is predicted from the other two, and the loss is the mean squared error of these
-# predictions. It is better to search with than the number of mistakes, which is the same for many models. The other
-# 1,347 digits judge the winner in the end; no search ever sees them.
+# predictions. It is a better objective than the number of mistakes, which is the same for many models. The other
+# 1,347 digits are for the final test; no search ever sees them.
 
 pictures, digits = load_digits(return_X_y=True)
 pictures, wanted = (
@@ -64,8 +64,8 @@ def loss(parameters):
 # %%
 # The search
 # ----------
-# A search over choices tells how sure it is: ``probabilities`` is its distribution over the options. A callback sees
-# the search after every generation; this one notes the chances for a picture.
+# A search over choices shows how sure it is: ``probabilities`` is its distribution over the options. A callback
+# receives the search after every generation; this one records the probabilities for a figure.
 
 course = []
 
@@ -83,9 +83,9 @@ for name in ("alpha", "gamma"):
     print(f"deviation of {name} {result.stds[name]:6.3f}")
 
 # %%
-# The standard deviations say how exactly each number is determined, for ``log=True`` as that of the natural logarithm.
-# ``gamma`` is known to two per cent. ``alpha`` may be wrong by a factor of ten, since exp(2.6) is 13: regularization of
-# this size hardly matters here, and the digits of ``alpha`` above mean nothing.
+# The standard deviations show how precisely each parameter is determined; with ``log=True`` they refer to the natural
+# logarithm. ``gamma`` is known to two percent. ``alpha`` could be wrong by a factor of ten, since exp(2.6) is 13:
+# regularization of this size hardly matters here, and the digits of ``alpha`` above are meaningless.
 
 COLORS = {
     "linear": "#6b6b6b",
@@ -138,7 +138,7 @@ plt.show()
 # %%
 # How good is it?
 # ---------------
-# Now the digits that were put aside. The second line is scikit-learn's default for this kernel.
+# Now we use the test digits. The second line is scikit-learn's default for this kernel.
 
 
 def share_read(parameters):
@@ -150,7 +150,7 @@ print(f"tuned:   {share_read(result.x):.1%} of the other digits are read")
 print(f"default: {share_read({'kernel': 'rbf'}):.1%}")
 
 # %%
-# Some parameters may be given. ``fixed`` takes them by name, and what remains is searched:
+# You can fix some parameters by name with ``fixed``; the others are searched:
 
 polynomial = esgroup.minimize(
     loss, space, fixed={"kernel": "poly", "degree": 3}, max_evals=60, rng=0
@@ -160,14 +160,14 @@ print(polynomial.x, f"{polynomial.fun:.5f}", f"{share_read(polynomial.x):.1%}")
 # %%
 # What to watch out for
 # ---------------------
-# * No option ever loses its last chance, which is 1/16 here. Some evaluations are spent on the others to the end: they
-#   are the insurance against a kernel that had bad luck with its numbers in the beginning.
-# * A parameter at its bound, as ``alpha`` nearly is here, says that the range may be too narrow, or that it does not
+# * Every option keeps a minimum probability, here 1/16. Some evaluations are spent on the other options to the end, in
+#   case a good kernel did badly at first because of its parameters.
+# * If a parameter is at its bound, as ``alpha`` nearly is here, the range may be too narrow, or the parameter does not
 #   matter. Its standard deviation tells which.
-# * The loss of the winner is a little too good, because it was chosen by that loss. Judge it with data that were not
-#   used.
-# * ``start=`` and ``width=`` of a parameter say where the search begins. What you know of your model saves
+# * The loss of the winner is slightly too good, because the winner was chosen by that loss. Evaluate it on data that
+#   the search did not use.
+# * ``start=`` and ``width=`` of a parameter set where the search starts. What you know about your model saves
 #   evaluations.
 #
-# Read on: ``esgroup.Space``, ``esgroup.Real``, ``esgroup.Integer``, ``esgroup.Choice``, ``esgroup.Angle``; and
-# ``esgroup.optuna.EsgroupSampler``, the same search for studies of Optuna.
+# See also: ``esgroup.Space``, ``esgroup.Real``, ``esgroup.Integer``, ``esgroup.Choice``, ``esgroup.Angle``; and
+# ``esgroup.optuna.EsgroupSampler``, the same search for Optuna studies.

@@ -2,10 +2,10 @@
 A gradient, and products with the Hessian
 =========================================
 
-If you know more than values, which method should you take? Structured Newton keeps an estimate of the Hessian in a
-small group of matrices and refreshes it with a few products in every iteration. SciPy has BFGS, which learns from
-gradients alone, L-BFGS-B, which remembers little, and Newton-CG, which solves with products. This tutorial runs all
-of them on Rosenbrock's function with 200 variables and counts everything that they ask for.
+If you have more than values, which method should you use? Structured Newton keeps an estimate of the Hessian in a
+small group of matrices and updates it with a few products in every iteration. SciPy has BFGS, which learns from
+gradients alone, L-BFGS-B, which uses little memory, and Newton-CG, which solves with products. This tutorial runs all
+of them on Rosenbrock's function with 200 variables and counts everything that they evaluate.
 """
 
 import matplotlib.pyplot as plt
@@ -29,7 +29,7 @@ def hessian_diagonal(x):
 # First: are the derivatives right?
 # ---------------------------------
 #
-# Most disappointments with Newton's method are wrong derivatives. One call compares them with differences.
+# When Newton's method fails, the cause is usually a wrong derivative. One call compares them with finite differences.
 
 x0 = np.random.default_rng(1).uniform(0, 2, DIM)
 print(esgroup.gradients.check_derivatives(rosen, x0, rosen_der, rosen_hess_prod))
@@ -38,8 +38,8 @@ print(esgroup.gradients.check_derivatives(rosen, x0, rosen_der, rosen_hess_prod)
 # Counting
 # --------
 #
-# Every method gets the same functions, which count their calls and note the best value so far. A run is over at the
-# target, by an exception that no method catches.
+# Every method gets the same functions, which count their calls and record the best value so far. At the target, an
+# exception that no method catches ends the run.
 
 
 class Reached(Exception):
@@ -49,7 +49,7 @@ class Reached(Exception):
 class Counted:
     """Rosenbrock's function with its derivatives.
 
-    It counts calls, notes iterations, and ends at the target.
+    It counts calls and iterations, and ends the run at the target.
     """
 
     def __init__(self):
@@ -104,7 +104,7 @@ def run(method, x0):
             more = {"hessp": f.hessp} if method == "Newton-CG" else {}
             options = {"maxiter": 3000} | (
                 {"xtol": 1e-12} if method == "Newton-CG" else {}
-            )  # else it ends too soon
+            )  # otherwise it ends too soon
             scipy.optimize.minimize(
                 f.fun,
                 x0,
@@ -124,8 +124,8 @@ def run(method, x0):
 # ----------
 #
 # The first start is random between 0 and 2, near the valley that leads to the minimum. The second is near 0, from
-# where the way is long and bent. ``moving`` is the default of structured Newton, a small dense block that goes to
-# where it is needed; ``heisenberg:k1=0,k2=1`` has its hub where we say, here at the last variable.
+# where the path is long and curved. ``moving`` is the default of structured Newton, a small dense block that moves to
+# where it is needed; ``heisenberg:k1=0,k2=1`` has a fixed hub, here the last variable.
 
 METHODS = {
     "esgroup moving": ("#1b6ca8", "-"),
@@ -150,8 +150,8 @@ for start, point in starts.items():
         )
 
 # %%
-# Above, the best value over iterations. Below, over everything that was asked for: a value, a gradient and a product
-# count one each. The order of the methods is not the same.
+# The upper row shows the best value over iterations, the lower row over all evaluations: a value, a gradient and a
+# product count one each. The order of the methods differs.
 
 fig, panels = plt.subplots(2, 2, figsize=(7.6, 5.6), sharey=True, layout="constrained")
 for row, column in np.ndindex(2, 2):
@@ -177,12 +177,12 @@ fig.legend(
 plt.show()
 
 # %%
-# A word for BFGS
-# ---------------
+# A note on BFGS
+# --------------
 #
-# From the first start BFGS looks worse than it is. It begins with the identity as its Hessian, so the scale of the
-# function matters to it; a Newton step does not depend on it. Divided by the number of variables, the same function
-# takes it far fewer iterations.
+# From the first start BFGS looks worse than it is. It starts with the identity as its Hessian, so the scale of the
+# function matters; a Newton step does not depend on it. If the function is divided by the number of variables, BFGS
+# needs far fewer iterations.
 
 
 def scaled_bfgs(factor):
@@ -209,18 +209,18 @@ for factor in (1.0, 1 / DIM):
     )
 
 # %%
-# What to take
-# ------------
+# Which method to use
+# -------------------
 #
 # - Near the minimum a structure that fits is hard to beat: the Heisenberg group takes as many iterations here as
-#   L-BFGS-B, with one product in each. Far away the same group fails, because a fixed hub says nothing about the
-#   bend.
-# - The moving block gets there from both starts, with a fifth and two fifths of the iterations of BFGS. But each
-#   iteration asks for ten products, so by evaluations it is the most expensive of those that arrive.
+#   L-BFGS-B, with one product each. Far away the same group fails, because a fixed hub cannot represent the
+#   curvature of the path.
+# - The moving block reaches the target from both starts, with a fifth and two fifths of the iterations of BFGS. But
+#   each iteration uses ten products, so by evaluations it is the most expensive method that reaches the target.
 # - L-BFGS-B needs the fewest evaluations from both starts. Newton-CG needs the fewest iterations. If you have SciPy
 #   and a smooth function, try these two first.
-# - Structured Newton pays where products are cheap beside everything else in an iteration, where the work and memory
-#   of an iteration must be linear in the number of variables, or where you know the structure of the Hessian.
+# - Structured Newton is worthwhile if products are cheap compared with the rest of an iteration, if the work and memory
+#   of an iteration must be linear in the number of variables, or if you know the structure of the Hessian.
 #
-# Without ``hess_diag`` the diagonal is estimated from random products, and without ``hessp`` products come from
-# differences of gradients. Further settings are in :class:`esgroup.newton.NewtonSettings`.
+# Without ``hess_diag`` the diagonal is estimated from random products, and without ``hessp`` products are estimated
+# from differences of gradients. Further settings are in :class:`esgroup.newton.NewtonSettings`.

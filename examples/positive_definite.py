@@ -3,7 +3,7 @@ A covariance that outliers do not move
 ======================================
 
 What is the covariance of these data, if some of them are wrong? The unknown is a matrix that must stay symmetric and
-positive definite, and the criterion below has kinks, so that only its values are of use. A search over vectors would
+positive definite, and the criterion below has kinks, so only its values are useful. A search over vectors would
 need a trick: a Cholesky factor, or a logarithm. esgroup searches the matrices themselves. Its distribution is a
 Wishart, all of whose samples are positive definite.
 """
@@ -18,8 +18,8 @@ import esgroup
 # The data
 # --------
 #
-# 200 measurements with two instruments. In 40 of them a cable was swapped: the second number has the wrong sign and
-# is too large.
+# There are 200 measurements with two instruments. In 40 of them a cable was swapped: the second value has the wrong
+# sign and is too large.
 
 rng = np.random.default_rng(3)
 truth = np.array([[2.0, 1.2], [1.2, 1.0]])
@@ -32,9 +32,9 @@ differences = data - center
 # The criterion
 # -------------
 #
-# The negative log-likelihood of a Gaussian, but only of those 120 points that fit best. Which points these are
-# depends on the matrix: hence the kinks. A matrix fitted to the inner points of a Gaussian is too small by a factor
-# that is known, and is multiplied at the end.
+# The criterion is the negative log-likelihood of a Gaussian for the 120 points that fit best. Which points these are
+# depends on the matrix: hence the kinks. A matrix fitted to the inner points of a Gaussian is too small by a known
+# factor, which we apply at the end.
 
 kept = 120
 share = kept / len(data)
@@ -79,8 +79,8 @@ print("truth           ", described(truth))
 # Ellipses that move
 # ------------------
 #
-# Every matrix is drawn as the ellipse of its two standard deviations. The ellipses of a generation lie close together
-# at first because the Wishart is narrow; they travel, turn and settle.
+# Every matrix is drawn as its ellipse of two standard deviations. The ellipses of a generation lie close together
+# at first because the Wishart is narrow; they move, turn and settle.
 
 angles = np.linspace(0, 2 * np.pi, 100)
 circle = 2 * np.column_stack([np.cos(angles), np.sin(angles)])
@@ -117,7 +117,7 @@ fig.legend(
 plt.show()
 
 # %%
-# Where to begin
+# Where to start
 # --------------
 #
 # A start that is a hundred times too large or too small costs little with 2 x 2 matrices:
@@ -140,13 +140,13 @@ for scale in (1e-4, 1e-2, 1.0, 1e2, 1e4):
 # What to watch out for
 # ---------------------
 #
-# - With larger matrices start too large rather than too small. An eigenvalue far below the best one hardly changes
-#   the function, and may be left behind.
+# - With larger matrices start too large rather than too small. An eigenvalue far below the best one hardly affects
+#   the function, and may stay small.
 # - The search has one step size for all directions of the cone. In tests with 3 x 3 matrices whose best eigenvalues
-#   differed by four orders of magnitude it did not get there.
+#   differed by four orders of magnitude it did not reach the minimum.
 # - A minimum at the boundary of the cone, a singular matrix, is only approached.
-# - The criterion has local minima: some other 120 points may fit well, too. Try several seeds.
-# - ``esgroup.minimize(f, matrix, space="spd")`` is the same in one call, and a structure keeps large matrices cheap:
+# - The criterion has local minima: another set of 120 points may fit well, too. Try several seeds.
+# - ``esgroup.minimize(f, matrix, space="spd")`` does the same in one call, and a structure keeps large matrices cheap:
 #   ``esgroup.Wishart(mean, structure="block_triangular:k=2")``.
 #
-# Other matrices, which need not be positive definite, have :class:`esgroup.MatrixGaussian`.
+# For matrices that need not be positive definite, use :class:`esgroup.MatrixGaussian`.

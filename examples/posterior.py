@@ -2,12 +2,12 @@
 A posterior of four doses
 =========================
 
-How toxic is a substance, if twenty animals are all that was ever tried? A point estimate answers with one number. The
-posterior answers with all numbers that the data leave open. Here ``fit_posterior`` puts a Gaussian in its place, we
-check that Gaussian against the exact answer, and we see where it is not enough.
+How toxic is a substance that was only tested on twenty animals? A point estimate answers with one number. The
+posterior answers with all numbers that are consistent with the data. Here ``fit_posterior`` approximates it by a
+Gaussian, we compare that Gaussian with the exact answer, and we see where it is not enough.
 
 The data are a bioassay by Racine and others (1986), well known from *Bayesian Data Analysis* by Gelman and others:
-four doses, five animals each, and how many died.
+four doses, five animals each, and the number of deaths.
 """
 
 import matplotlib.pyplot as plt
@@ -23,9 +23,9 @@ deaths = np.array([0, 1, 3, 5])
 # The model
 # ---------
 #
-# An animal dies with probability 1 / (1 + exp(-(a + b log dose))). The prior is wide: a has the standard deviation 5,
+# An animal dies with probability 1 / (1 + exp(-(a + b log dose))). The prior is wide: a has standard deviation 5,
 # b has 10. ``fit_posterior`` needs the logarithm of prior times likelihood, up to a constant, and preferably its
-# gradient. Both functions here take rows of points, so that one call serves all samples of an iteration
+# gradient. Both functions here take rows of points, so one call evaluates all samples of an iteration
 # (``vectorized=True``).
 
 features = np.column_stack([np.ones(4), log_dose])
@@ -53,10 +53,10 @@ print(f"ELBO {fit.elbo:.3f} +- {fit.elbo_stderr:.3f}; {fit.message}")
 # Is it right?
 # ------------
 #
-# With two unknowns we can afford the truth: the density on a grid. Its sum also gives the logarithm of the evidence,
+# With two unknowns we can compute the exact density on a grid. Its sum also gives the logarithm of the evidence,
 # log Z. The ELBO is always below log Z, and the gap is the divergence of the fit from the posterior, in nats. So the
-# gap says how good the fit is. (For larger problems there is no grid. A Markov chain can check the shape there, and
-# differences of ELBOs still say which of two fits is better.)
+# gap shows how good the fit is. (For larger problems a grid is impossible. A Markov chain can check the shape there,
+# and differences of ELBOs still show which of two fits is better.)
 
 a, b = np.linspace(-5, 12, 500), np.linspace(-5, 50, 600)
 grid = np.stack(np.meshgrid(a, b, indexing="ij"), axis=-1)
@@ -76,8 +76,8 @@ print(
 # -----------------------------
 #
 # There is a gap because the posterior is skewed: four doses exclude small slopes, but hardly any large one. A
-# Gaussian is symmetric and cannot say that. A mixture of Gaussians can. Its components start at samples of the
-# Gaussian, each with a part of its covariance.
+# Gaussian is symmetric and cannot represent that. A mixture of Gaussians can. Its components start at samples of the
+# Gaussian, each with a fraction of its covariance.
 
 starts = fit.sample(5, 2)
 components = tuple(
@@ -98,10 +98,10 @@ print(
 print(f"they are {log_evidence - mixture.elbo:.2f} nats from the posterior")
 
 # %%
-# The picture
-# -----------
+# The figure
+# ----------
 #
-# Shaded: the exact posterior. Lines: densities of both fits at the same heights, and their marginals of the slope.
+# Shaded: the exact posterior. Lines: densities of both fits at the same levels, and their marginals of the slope.
 
 fig, (both, slope) = plt.subplots(1, 2, figsize=(7.6, 3.5), layout="constrained")
 GAUSSIAN, MIXTURE = "#c8642b", "#1b6ca8"
@@ -138,11 +138,11 @@ slope.legend(frameon=False)
 plt.show()
 
 # %%
-# What one wants to know
-# ----------------------
+# The lethal dose
+# ---------------
 #
-# The dose that kills half of the animals is exp(-a / b). Samples of the fit answer that, or any other question, in
-# one line. Where b is small or negative the ratio has no meaning, so the chance of that is part of the answer.
+# The dose that kills half of the animals is exp(-a / b). Samples of the fit answer this, or any other question, in
+# one line. If b is small or negative the ratio is meaningless, so the probability of that is part of the answer.
 
 for name, found in (("Gaussian", fit), ("five Gaussians", mixture)):
     draws = found.sample(20_000, 3)
@@ -171,12 +171,11 @@ print(
 # What to watch out for
 # ---------------------
 #
-# - A fit of this kind would rather miss a part of the posterior than put mass where there is none. So its intervals
-#   tend to be too narrow. Look at the ELBO of a richer family before you trust them.
-# - ``logp`` must be finite wherever the fit may reach. Search the logarithm of a positive parameter, not the
-#   parameter.
-# - Without a gradient it works as well, from values alone, but it needs more samples.
-# - ``converged`` and ``message`` say whether the fit has come to rest. A fit that has not is not a result.
+# - A fit of this kind misses a part of the posterior rather than putting mass where there is none. So its intervals
+#   tend to be too narrow. Compare the ELBO of a richer family before you trust them.
+# - ``logp`` must be finite wherever the fit may sample. For a positive parameter, use its logarithm.
+# - It also works without a gradient, from values alone, but needs more samples.
+# - ``converged`` and ``message`` say whether the fit has converged. Do not use a fit that has not.
 #
-# Many data are taken in batches (``likelihood=`` and ``data=``), and functions of JAX or PyTorch bring their own
+# Large data sets are fitted in batches (``likelihood=`` and ``data=``), and functions in JAX or PyTorch have their own
 # gradients: see :func:`esgroup.fit_posterior`.

@@ -2,8 +2,8 @@
 Resuming a run that was killed
 ==============================
 
-The run has been going for hours when the power fails, or the queue of the cluster ends the job. How much is lost? And
-can the second half be trusted to be the same search as the first? This tutorial kills a run and finds out.
+A run has taken hours when the power fails, or the cluster's queue ends the job. How much is lost? And can you trust
+that the second half is the same search as the first? This tutorial kills a run and finds out.
 """
 
 import json
@@ -21,10 +21,10 @@ from esgroup.running.history import read
 # %%
 # A run with two files
 # --------------------
-# Two arguments are enough. ``checkpoint`` is one file with all that the search needs to go on, rewritten as the run
-# goes. ``history`` is a text file with a line for every generation, for pictures. We put this into a script, as one
-# would for a long run: if the script is started again, it continues. The function ends its own process at the 2,000th
-# evaluation, without a word and without cleaning up, as a power failure would. It does so only once.
+# Two arguments are enough. ``checkpoint`` is one file with everything that the search needs to continue, rewritten
+# during the run. ``history`` is a text file with a line for every generation, for figures. We put this into a script,
+# as you would for a long run: when you start the script again, it continues. The function ends its own process at the
+# 2,000th evaluation, without a message or cleanup, as a power failure would. It does so only once.
 
 temporary = tempfile.TemporaryDirectory()
 folder = Path(temporary.name)
@@ -43,7 +43,7 @@ def cost(x):
     if calls == 2000 and not os.path.exists("killed"):
         open("killed", "w").close()
         os._exit(1)  # no exception, no cleaning up
-    time.sleep(0.001)  # as if it had something to compute
+    time.sleep(0.001)  # stands for a computation
     return float(np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2))
 
 result = esgroup.minimize(
@@ -69,9 +69,9 @@ print("files:", *sorted(path.name for path in folder.iterdir()))
 # %%
 # What is left
 # ------------
-# The checkpoint is a whole search, and can be looked at before anything is decided. It is never half written, because a
-# new one replaces the old one in one step. Writing it takes at most a tenth of the running time, so that it may be a
-# little older than the last line of the history.
+# The checkpoint contains the complete search, and you can inspect it first. It is never half written, because a
+# new file replaces the old one in one step. Writing takes at most a tenth of the running time, so the checkpoint can be
+# slightly older than the last line of the history.
 
 saved = esgroup.Searcher.load(folder / "run.npz")
 with open(folder / "run.jsonl") as file:
@@ -87,11 +87,11 @@ second = start()
 print(second.stdout)
 
 # %%
-# The evaluations since the last checkpoint were done twice, and nothing else was lost.
+# The evaluations since the last checkpoint were repeated; nothing else was lost.
 #
 # Is it the same search?
 # ----------------------
-# The checkpoint also has the state of the random numbers. Here is the run that was never interrupted, in this process:
+# The checkpoint also contains the state of the random number generator. Here is an uninterrupted run, in this process:
 
 
 def cost(x):
@@ -108,9 +108,9 @@ print(
 )
 
 # %%
-# The picture of both halves
-# --------------------------
-# The second run has continued the history of the first one. ``read`` leaves out the generations that were done twice.
+# A figure of both halves
+# -----------------------
+# The second run continued the history of the first. ``read`` omits the generations that were repeated.
 
 joined = read(folder / "run.jsonl")
 cut = before[-1]["nfev"]
@@ -150,11 +150,11 @@ below.set(xlabel="evaluations", ylabel="step size")
 plt.show()
 
 # %%
-# ``esgroup plot run.jsonl`` draws more of it from the command line.
+# On the command line, ``esgroup plot run.jsonl`` draws more.
 #
 # With ask and tell
 # -----------------
-# A loop of your own saves when it likes. What was asked and not yet told is in the file as well.
+# In your own loop, save whenever you like. The file also contains the pending points.
 
 search = esgroup.Searcher(np.zeros(10), 0.5, target=1e-10, rng=1)
 for _ in range(20):
@@ -168,11 +168,11 @@ temporary.cleanup()
 # What to watch out for
 # ---------------------
 # * "To the last bit" holds on the same machine with the same versions and the same number of BLAS threads, which
-#   ``OPENBLAS_NUM_THREADS=1`` fixes. Elsewhere the run goes on as well, and rounding makes it another one.
-# * The function must not remember anything: a counter or a file of its own is not in the checkpoint.
-# * Another start, seed or structure than that of the file is refused with a message. Limits may change: a larger
-#   ``max_evals`` continues a run that has spent its budget.
-# * Without ``resume=True`` a checkpoint that exists is not overwritten; the call is refused.
+#   ``OPENBLAS_NUM_THREADS=1`` fixes. Elsewhere the run also continues, but differs because of rounding.
+# * The function must not have state: its counters or files are not in the checkpoint.
+# * A start, seed or structure that differs from that of the file is refused with a message. Limits can change: a larger
+#   ``max_evals`` continues a run that has used up its budget.
+# * Without ``resume=True`` an existing checkpoint is not overwritten; the call is refused.
 #
-# Read on: ``esgroup.minimize`` (``checkpoint``, ``resume``, ``history``), ``esgroup.Searcher.save``,
+# See also: ``esgroup.minimize`` (``checkpoint``, ``resume``, ``history``), ``esgroup.Searcher.save``,
 # ``esgroup.Searcher.load``, ``esgroup.CheckpointError``.

@@ -2,9 +2,9 @@
 All good designs, not just one
 ==============================
 
-Which of several designs should be built? That is for people to decide, who know about costs and tastes that no
-function has. So the search should return every optimum, not the first one that it meets. ``basins=`` does that: a
-mixture of Gaussians, each of which searches a basin of its own, while they share a list of what was found.
+Which of several designs should be built? People decide that, because they know about costs and tastes that are not in
+the function. So the search should return every optimum, not the first one that it finds. ``basins=`` does that: it uses
+a mixture of Gaussians, each of which searches its own basin, and which share a list of the optima found.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ import esgroup
 # Two landscapes
 # --------------
 #
-# Himmelblau's function has four minima of equal value. The six-hump camel has two best ones and four that are worse.
+# Himmelblau's function has four minima of equal value. The six-hump camel has two global minima and four worse ones.
 
 
 def himmelblau(x):
@@ -39,9 +39,9 @@ landscapes = {
 # One call for each
 # -----------------
 #
-# ``basins`` is the number of Gaussians. It need not be the number of optima: a Gaussian that has found one starts
-# again elsewhere. The search ends by itself when many descents in a row have ended at optima that are known.
-# ``mode.weight`` is the share of all descents that ended in an optimum, which tells how wide its basin is.
+# ``basins`` is the number of Gaussians. It need not be the number of optima: a Gaussian that has found an optimum
+# starts again elsewhere. The search ends by itself when many descents in a row have ended at known optima.
+# ``mode.weight`` is the fraction of all descents that ended in an optimum, which shows how wide its basin is.
 
 results = {}
 for name, (function, bounds, basins) in landscapes.items():
@@ -63,9 +63,9 @@ for name, (function, bounds, basins) in landscapes.items():
 # How the mixture works
 # ---------------------
 #
-# The same search by ask and tell, to see its points. Ellipses are the first Gaussians at one standard deviation:
-# together they cover the box once. Dots are the first 400 points, the lighter the earlier. Stars are the optima that
-# were reported above, large ones the best; those without dots around them are found later.
+# Here is the same search with ask and tell, to see its points. Ellipses are the initial Gaussians at one standard
+# deviation: together they cover the box once. Dots are the first 400 points; lighter dots are earlier. Stars are the
+# optima listed above, large stars the best ones; those without dots around them are found later.
 
 fig, panels = plt.subplots(1, 2, figsize=(7.6, 4.0), layout="constrained")
 angles = np.linspace(0, 2 * np.pi, 100)
@@ -116,7 +116,7 @@ plt.show()
 # ---------------
 #
 # Here is the obvious alternative with the same number of evaluations: searches from random points, one after the
-# other, until the budget is spent, and a list of where they ended.
+# other, until the budget is used up, and a list of their results.
 
 
 def one_by_one(function, bounds, budget, rng):
@@ -158,17 +158,17 @@ for name, (function, bounds, basins) in landscapes.items():
     )
 
 # %%
-# One reason for the difference is that the mixture gives up a descent that heads for a known optimum, while a single
-# search goes on until it has converged. On the camel both miss some: the two worst optima have small basins, and even
-# a search that ended by itself need not have all of them.
+# One reason for the difference is that the mixture abandons a descent that heads for a known optimum, while a single
+# search continues until it has converged. On the camel both miss some: the two worst optima have small basins, and even
+# a search that ends by itself may not find all of them.
 #
 # What to watch out for
 # ---------------------
 #
-# - More optima need more evaluations, and narrow basins are met by chance. A list of modes is never proved complete.
-# - ``most_modes`` optima are kept, 500 by default. A function with ten thousand has no use for a list.
-# - The budget must be enough for a few descents of every Gaussian, some hundred evaluations each. If it ends earlier,
-#   ``modes`` shows where the Gaussians are, which need not be at optima.
+# - More optima need more evaluations, and narrow basins are found by chance. A list of modes is never proved complete.
+# - ``most_modes`` optima are kept, 500 by default. For a function with ten thousand, a list is not useful.
+# - The budget must be enough for a few descents of every Gaussian, a few hundred evaluations each. If it ends earlier,
+#   ``modes`` shows where the Gaussians are, which may not be at optima.
 # - Constraints, integers and noise are not for mixtures: see the page on which options combine.
-# - Ranks are taken within each Gaussian, not over the mixture. That is why a worse basin is not driven away by a
-#   better one, and why local optima are in the list too: look at ``mode.value``.
+# - Ranks are computed within each Gaussian, not over the mixture. So a better basin does not displace a worse one, and
+#   the list contains local optima, too: check ``mode.value``.

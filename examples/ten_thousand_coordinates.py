@@ -2,10 +2,10 @@
 Ten thousand heaters
 ====================
 
-Can a search that sees only values deal with 10,000 unknowns? A covariance matrix of 10,000 x 10,000 numbers would
-need 800 MB and more evaluations than anyone has. From 80 coordinates on esgroup uses a *frame* instead: a ball with a
-few axes, whose directions and lengths follow the search. This tutorial lets it work, looks at the axes that it has
-found, and asks when it is better to say more about the problem.
+Can a search that only uses values handle 10,000 unknowns? A covariance matrix of 10,000 x 10,000 numbers would
+need 800 MB and far too many evaluations. From 80 variables on, esgroup uses a *frame* instead: a ball with a
+few axes, whose directions and lengths follow the search. This tutorial runs it, looks at the axes that it
+finds, and shows when it is better to use more knowledge of the problem.
 """
 
 import matplotlib.pyplot as plt
@@ -18,9 +18,9 @@ from esgroup.groups import Diagonal, Kronecker
 # The problem
 # -----------
 #
-# A plate has 100 x 100 heaters. Heat spreads, so the temperature is a blurred picture of their powers. We want a
-# given temperature everywhere; the value is the mean squared deviation from it. No gradient is used. Values of a
-# whole generation are computed at once.
+# A plate has 100 x 100 heaters. Heat spreads, so the temperature is a blurred image of their powers. We want a
+# given temperature everywhere; the value is the mean squared deviation from it. No gradient is used. The values of a
+# whole generation are computed together.
 
 N, BUDGET = 100, 9_000
 places = np.arange(N)
@@ -39,10 +39,10 @@ def deviation(powers):
 
 
 # %%
-# Nothing has to be said
-# ----------------------
+# The default structure
+# ---------------------
 #
-# The structure is chosen by the number of coordinates. To follow it, we ask and tell.
+# The structure is chosen by the number of variables. To watch the search, we use ask and tell.
 
 
 def follow(search, values):
@@ -69,8 +69,8 @@ print(
 # What the axes show
 # ------------------
 #
-# An axis has a length, relative to all other directions, and a direction of 10,000 numbers: a picture of the plate. A
-# long axis says: in this direction the search makes large steps, because they have paid.
+# An axis has a length, relative to all other directions, and a direction of 10,000 numbers: an image of the plate.
+# Along a long axis the search makes large steps, because these led to better values.
 
 axes = search.structure.axes(search.state.root)
 order = np.argsort(axes.ratios)[::-1]
@@ -105,18 +105,18 @@ for panel, picture, title in zip(panels, pictures, titles, strict=True):
 plt.show()
 
 # %%
-# The axes are shown as the temperature that they cause. Blurring makes every picture smooth, so the numbers above are
-# the better evidence: a step along the longest axes changes the temperature more than one along a random direction,
-# where most heaters work against their neighbors. No diagonal matrix can hold such a direction.
+# The axes are shown as the temperature that they cause. Blurring makes every image smooth, so the numbers above are
+# better evidence: a step along the longest axes changes the temperature more than a step along a random direction,
+# where most heaters work against their neighbors. No diagonal matrix can represent such a direction.
 #
-# When to say more
-# ----------------
+# When to choose a structure
+# --------------------------
 #
-# A structure says what may be learned, and learning costs evaluations. So it is worth comparing:
+# A structure determines what can be learned, and learning costs evaluations. So it is worth comparing:
 #
-# - ``"diagonal"``: one scale for every heater. A step costs half of a frame's, or less.
+# - ``"diagonal"``: one scale for every heater. A step costs half as much as with a frame, or less.
 # - ``Kronecker(Diagonal(100), Diagonal(100))``: one scale for every row and every column, 200 numbers.
-# - Fewer coordinates. We know that only smooth patterns matter, so we search the coefficients of 12 x 12 cosines.
+# - Fewer variables. We know that only smooth patterns matter, so we search the coefficients of 12 x 12 cosines.
 #   That is not a structure of the distribution but knowledge of the problem.
 
 waves = np.cos(np.pi * np.outer(places + 0.5, np.arange(12)) / N)
@@ -159,17 +159,17 @@ axes.legend(frameon=False)
 plt.show()
 
 # %%
-# What to take from it
-# --------------------
+# Conclusions
+# -----------
 #
-# - The frame is ahead of both diagonal structures here, and nothing had to be said.
-# - Scales of rows and columns are of no use on a plate whose heaters are all alike. They are meant for matrices whose
-#   rows and columns have units of their own, such as the weights of a network.
-# - Knowing the problem is worth more than any structure: 144 good coordinates beat 10,000, until what they cannot
-#   express is all that is left and their curve becomes flat.
-# - This is far from the minimum. 9,000 evaluations are less than one for each coordinate; a search that must converge
-#   in 10,000 coordinates needs hundreds of thousands. These are single runs with one seed.
-# - sigma0 is the deviation of every coordinate, so that the first steps have a length of sigma0 times 100 here. If
+# - The frame is ahead of both diagonal structures here, without any settings.
+# - Scales of rows and columns are useless on a plate whose heaters are all alike. They are meant for matrices whose
+#   rows and columns have their own units, such as the weights of a network.
+# - Knowledge of the problem is worth more than any structure: 144 good variables beat 10,000, until only what they
+#   cannot represent is left and their curve becomes flat.
+# - This is far from the minimum. 9,000 evaluations are less than one per variable; a search that must converge
+#   in 10,000 variables needs hundreds of thousands. These are single runs with one seed.
+# - sigma0 is the standard deviation of every variable, so the first steps have a length of sigma0 times 100 here. If
 #   the best value does not fall for many generations, it is too large.
 #
-# ``docs/LARGE.md`` has the idea of the frame and where it is behind, ``docs/measured/large.md`` other methods.
+# ``docs/LARGE.md`` explains the frame and where it is behind; ``docs/measured/large.md`` compares other methods.

@@ -1,13 +1,13 @@
 """
-How sure may a network be?
+How sure can a network be?
 ==========================
 
-A network is trained on 200 points, one label in eight of which is wrong. Does "80 % sure" mean right in 80 of 100
-cases? ``StructuredNGD`` takes the place of Adam and trains a distribution of weights rather than the weights. This
-tutorial trains the same small network with both, and measures. The answer is mixed, and worth knowing before you
+A network is trained on 200 points, and one label in eight is wrong. Does "80 % sure" mean right in 80 of 100
+cases? ``StructuredNGD`` replaces Adam and trains a distribution of weights rather than the weights. This
+tutorial trains the same small network with both and compares them. The answer is mixed, and worth knowing before you
 change optimizers.
 
-It needs PyTorch, which comes with the extra ``torch``.
+It needs PyTorch, which the extra ``torch`` installs.
 """
 
 from contextlib import nullcontext
@@ -30,7 +30,7 @@ torch.set_num_threads(1)
 # The data
 # --------
 #
-# Two half moons. One label in eight is turned round, in the test set as well: nobody can be more than 87.5 % sure.
+# Two half moons. One label in eight is flipped, in the test set as well: no prediction can be more than 87.5 % sure.
 
 
 def moons(n, rng):
@@ -51,8 +51,8 @@ def moons(n, rng):
 #
 # The network has two hidden layers and 1,218 weights. Adam trains the weights. StructuredNGD evaluates the loss at a
 # sample of its distribution (``with optimizer.sampled``), and its predictions are means over 32 samples. A
-# temperature below 1 makes the samples narrower than the exact posterior; 0.1, and the damping, are what
-# ``docs/NETWORKS.md`` recommends.
+# temperature below 1 makes the samples narrower than the exact posterior; ``docs/NETWORKS.md`` recommends 0.1 and this
+# damping.
 
 EPOCHS, BATCH, TEMPERATURE = 120, 50, 0.1
 
@@ -102,9 +102,9 @@ def train(method, lr, l2, x, y, seed):
 # Settings are chosen on other data
 # ---------------------------------
 #
-# Each method has four settings. The one with the lowest NLL, the mean of -log p of the right class, on 1,000
-# validation points is taken for everything below. Neither its training set nor its validation set is used again. (The
-# ranges had been narrowed on yet another data set, on which 9 settings of Adam and 27 of StructuredNGD were tried.)
+# Each method has four settings. Everything below uses the one with the lowest NLL, the mean of -log p of the right
+# class, on 1,000 validation points. Neither its training set nor its validation set is used again. (The ranges had been
+# narrowed on yet another data set, on which 9 settings of Adam and 27 of StructuredNGD were tried.)
 
 SETTINGS = {
     "Adam": [(lr, l2) for lr in (0.01, 0.03) for l2 in (0.001, 0.01)],
@@ -128,8 +128,8 @@ for method, settings in SETTINGS.items():
 # The test
 # --------
 #
-# Four new training sets, and 5,000 test points for each. ECE is the expected calibration error, the distance between
-# how sure the network is and how often it is right.
+# There are four new training sets, with 5,000 test points each. ECE is the expected calibration error, the difference
+# between how sure the network is and how often it is right.
 
 trials = []
 for seed in (11, 12, 13, 14):
@@ -154,8 +154,8 @@ for seed in (11, 12, 13, 14):
         )
 
 # %%
-# The picture
-# -----------
+# The figure
+# ----------
 #
 # Left and middle: the probability of the class of the crosses, trained on the first of these sets. Right: how often
 # an answer is right, over how sure the network was of it, for the test points of all four sets; on the dashed line
@@ -204,17 +204,17 @@ panels[2].legend(frameon=False, fontsize=8, loc="upper left")
 plt.show()
 
 # %%
-# What came out
-# -------------
+# Results
+# -------
 #
 # - By calibration error StructuredNGD is ahead on three of four sets. By NLL and by accuracy Adam is ahead on three
-#   of four. NLL counts both being right and being honest about it, so on this problem, with 120 epochs, take Adam.
-# - The training points suggest why: on all four sets their NLL is higher under StructuredNGD. It has learned less from
-#   the same number of steps, and a network that has learned less is less sure. A lower calibration error alone is
-#   therefore no proof of a better network.
+#   of four. NLL measures both accuracy and calibration, so on this problem, with 120 epochs, use Adam.
+# - The training points suggest why: on all four sets their NLL is higher with StructuredNGD. It has learned less from
+#   the same number of steps, and a network that has learned less is less sure. A lower calibration error alone
+#   therefore does not prove that a network is better.
 # - Four data sets of 200 points are few. They show that the answer depends on the data, not how large a difference
 #   is.
 #
-# On a larger task the balance is another one. ``docs/NETWORKS.md`` has the convolutional network of the paper, where
-# accuracy cannot be told from Adam's and the calibration error of samples is 0.020 beside 0.034; what a step costs;
-# and when it pays. For small networks like this one a step of Adam is cheaper as well.
+# On a larger task the balance is different. ``docs/NETWORKS.md`` has the convolutional network of the paper, where
+# accuracy is not measurably different from Adam's and the calibration error of samples is 0.020, compared with 0.034;
+# what a step costs; and when it is worthwhile. For small networks like this one, a step of Adam is also cheaper.

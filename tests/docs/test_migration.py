@@ -1,4 +1,4 @@
-"""The tables "I come from ..." have every option of the packages that are installed, and name options that we have."""
+"""The tables of "Migrating from ..." have every option of the packages that are installed, and name our options."""
 
 import inspect
 import re
