@@ -169,6 +169,6 @@ for name, (function, bounds, basins) in landscapes.items():
 # - ``most_modes`` optima are kept, 500 by default. For a function with ten thousand, a list is not useful.
 # - The budget must be enough for a few descents of every Gaussian, a few hundred evaluations each. If it ends earlier,
 #   ``modes`` shows where the Gaussians are, which may not be at optima.
-# - Constraints, integers and noise are not for mixtures: see the page on which options combine.
+# - Constraints are not for mixtures: see the page on which options combine.
 # - Ranks are computed within each Gaussian, not over the mixture. So a better basin does not displace a worse one, and
 #   the list contains local optima, too: check ``mode.value``.
