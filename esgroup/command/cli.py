@@ -218,7 +218,7 @@ def compare(
     with _input_errors():
         runs, table = command.compare(request)
     if table is None:
-        _fail(f"interrupted: {len(runs):,} runs are in {request.folder}; rerun the command to continue", INTERRUPTED)
+        _fail(f"interrupted: {len(runs):,} runs are in {request.folder}; continue with the same command", INTERRUPTED)
     if markdown or not sys.stdout.isatty():
         typer.echo(table)
     else:

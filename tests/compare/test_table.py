@@ -80,7 +80,7 @@ def test_methods_that_count_gradients_or_differences_are_marked_and_the_marks_ex
     text = markdown(summarize(runs, "a"), "a", overall(runs, "a"))
     for heading, column in (("All problems together", 0), ("Each problem", 2)):
         assert [line[column] for line in cells(text, heading)[1:]] == ["a", "newton¹", "fd²"]
-    assert "\n- ¹ uses gradients" in text and "\n- ² takes gradients by finite differences" in text
+    assert "\n- ¹ uses gradients" in text and "\n- ² uses finite-difference gradients" in text
     assert "¹" not in markdown(summarize(runs[:1], "a"), "a")
 
 
