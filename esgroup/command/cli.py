@@ -192,7 +192,7 @@ def compare(
         str | None, option(_WHAT, help="Numbers of variables, such as 10,40,200; default: those of the problems.")
     ] = None,
     methods: Annotated[str | None, option(_WHAT, help="Methods, such as esgroup,esgroup:diagonal,cma,bfgs.")] = None,
-    seeds: Annotated[str | None, option(_WHAT, help="Number of seeds, or which, such as 5-9; default: 5.")] = None,
+    seeds: Annotated[str | None, option(_WHAT, help="Number of seeds, or a list such as 5-9; default: 5.")] = None,
     starts: Annotated[
         Literal["random", "default"] | None, option(_WHAT, help="A random start for each seed, or the problem's own.")
     ] = None,
@@ -292,7 +292,7 @@ def watch(
 
 @app.command("list", epilog=_examples("esgroup list", "esgroup list --dim 1000"))
 def list_all(
-    dim: Annotated[int, typer.Option(min=1, help="Number of variables for counting stored numbers.")] = 100,
+    dim: Annotated[int, typer.Option(min=1, help="Number of variables at which to count stored numbers.")] = 100,
 ) -> None:
     """List problems, structures and methods."""
     from esgroup.command import listing

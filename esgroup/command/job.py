@@ -71,7 +71,7 @@ class Job:
         int | None, option(EVALUATIONS, min=1, help="Maximum number of pending points; with --workers.")
     ] = None
     on_error: Annotated[
-        str, option(EVALUATIONS, help="raise; nan: count as failed evaluation; or only these: ValueError,OSError.")
+        str, option(EVALUATIONS, help="raise; nan: exceptions count as failed; or only these: ValueError,OSError.")
     ] = "raise"
     max_failures: Annotated[
         int | None, option(EVALUATIONS, min=1, help="Stop after this many failed evaluations in a row.")

@@ -44,7 +44,7 @@ def ratio(of: Ratio | None) -> str:
 
 
 def has_interval(of: Ratio | None) -> bool:
-    """Whether there is an interval that has an end: too few runs have none."""
+    """Whether the interval is bounded on some side; with too few runs it is not."""
     return of is not None and (of.low > 0 or of.high < math.inf)
 
 
@@ -108,7 +108,7 @@ def once(items: Iterable[_Item]) -> list[_Item]:
 
 
 def targets(rows: Sequence[Row]) -> list[tuple[float, bool, bool]]:
-    """The distinct targets, as arguments of `target`; the target of a case in which every run fails is not known."""
+    """The distinct targets, as arguments of `target`; the target of a case in which every run fails is unknown."""
     there = once((row.target, row.known, row.relative) for row in rows if not math.isnan(row.target))
     return there or [(math.nan, True, False)]
 
