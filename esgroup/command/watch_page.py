@@ -276,7 +276,7 @@ class Panel(NamedTuple):
     shows: dict[str, Array]  # by the name of the place that shows them; the panel's own is the first
     legend: Sequence[Key] = ()
     log: bool = True
-    zero: bool = False  # whether the axis begins at zero
+    zero: bool = False  # whether the axis starts at zero
     digits: int = 4  # of the numbers to point at
     wide: bool = False
 

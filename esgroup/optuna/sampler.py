@@ -34,7 +34,7 @@ _logger = optuna.logging.get_logger("optuna.esgroup")  # with the verbosity that
 
 
 class EsgroupSampler(BaseSampler):
-    """Search over all parameters of an Optuna study together: numbers by a Gaussian, choices by their probabilities.
+    """Search over all parameters of an Optuna study together: numbers with a Gaussian, choices with probabilities.
 
     The search is over the parameters that all completed trials have in common, with the same distributions. Others, and
     all parameters of the first trial, are sampled by `independent_sampler`.
@@ -47,8 +47,8 @@ class EsgroupSampler(BaseSampler):
     sigma0 : default 1/6
         First standard deviation of numbers as a share of their range, of that of their logarithm if they have log=True.
     seed : default None
-        Seed of the search, and of the random values of what is not searched. Workers with the same seed ask for
-        different points.
+        Seed of the search, and of the random values of parameters that are not searched. Workers with the same seed
+        ask for different points.
     n_startup_trials : default 1
         Completed trials before the search starts; until then parameters are sampled independently.
     popsize : default None
@@ -56,8 +56,8 @@ class EsgroupSampler(BaseSampler):
     structure : default "auto"
         The structure of the covariance of numbers, as for `Searcher`.
     restarts : default True
-        Whether a search that has ended is followed by one from a random point with twice the population. Without, it
-        goes on as it is.
+        Whether a search that has stopped is followed by one from a random point with twice the population. Otherwise it
+        continues unchanged.
     independent_sampler : default None
         A sampler of Optuna; by default `RandomSampler`.
     warn_independent_sampling : default True

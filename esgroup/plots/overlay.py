@@ -16,7 +16,7 @@ from esgroup.plots.style import LINES, check_out, new_figure
 from esgroup.running.history import Recorded, read
 
 STYLES = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))  # where there are more runs than colors
-MOST_INSIDE = 8  # names in a legend inside the panel; more are beside it
+MOST_INSIDE = 8  # names in a legend inside the panel; longer legends are next to it
 LONGEST_NAME, LONGEST_TITLE = 60, 90  # letters
 
 
