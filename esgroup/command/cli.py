@@ -22,7 +22,7 @@ FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
 
 class Command(typer.Typer):
-    """A command that does without standard streams that are closed, full or not read."""
+    """A command that tolerates standard streams that are closed, full or not read."""
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Run the command line and exit."""
@@ -46,7 +46,7 @@ $ esgroup run mymodule:f --dim 12 --max-evals 5000
 
 $ esgroup list
 
-`esgroup COMMAND --help` has more. `esgroup --install-completion` lets the Tab key complete commands, options, \
+For details: `esgroup COMMAND --help`. `esgroup --install-completion` enables Tab completion of commands, options, \
 problems and presets in bash, zsh, fish and PowerShell.""",
     pretty_exceptions_enable=False,
 )
@@ -77,17 +77,17 @@ def _fail(message: object, code: int = WRONG_INPUT) -> NoReturn:
 
 @contextlib.contextmanager
 def _input_errors() -> Iterator[None]:
-    """Fail with one line after an exception that wrong arguments raise."""
+    """Turn exceptions that wrong arguments raise into one line and an exit code."""
     try:
         yield
     except streams.OutputError:
-        raise  # which no argument is to blame for
+        raise  # no argument is to blame
     except OSError as error:
         _fail(f"{error.strerror}: {error.filename}" if error.strerror and error.filename else error)
     except (ValueError, TypeError, ImportError, OverflowError) as error:
         _fail(error)
     except MemoryError as error:
-        _fail(f"there is not enough memory: {error}")
+        _fail(f"not enough memory: {error}")
 
 
 def _examples(*lines: str) -> str:
@@ -99,7 +99,7 @@ def _examples(*lines: str) -> str:
 
 
 def _complete_preset(incomplete: str) -> list[tuple[str, str]]:
-    """Presets that begin like what was typed, each with what it is."""
+    """Presets that start with the typed text, each with its description."""
     from esgroup.compare.presets import PRESETS
 
     return [(name, preset.about) for name, preset in PRESETS.items() if name.startswith(incomplete)]
@@ -109,7 +109,7 @@ def _complete_preset(incomplete: str) -> list[tuple[str, str]]:
 
 
 def _with_options_of_a_job(command: Callable[[Job], None]) -> Callable[..., None]:
-    """Make a command of a function of a job: its fields, and what `esgroup.options` has for the command line."""
+    """Turn a function of a job into a command, with the job's fields and the options from `esgroup.options`."""
     own = list(inspect.signature(Job, eval_str=True).parameters.values())[:-1]  # the last are the options of a search
     more = []
     for one in fields(SearchOptions):
@@ -144,13 +144,13 @@ def run(job: Job) -> None:
 
     output = streams.stdout_to_stderr() if job.as_json else contextlib.nullcontext()
     try:
-        with _input_errors(), streams.short_warnings(), output:  # what an objective prints is no JSON
+        with _input_errors(), streams.short_warnings(), output:  # what an objective prints is not JSON
             outcome = run.run(job)
     except run.ObjectiveError as error:
         typer.echo(str(error), err=True, nl=False)
-        saved = "" if job.checkpoint is None else f"; {job.checkpoint} has all values that were known before"
+        saved = "" if job.checkpoint is None else f"; {job.checkpoint} has all earlier values"
         which = job.problem if job.constraints is None else f"{job.problem} or {job.constraints}"
-        _fail(f"{which} raised an exception{saved}; --on-error nan would count it as a failed run", FAILED)
+        _fail(f"{which} raised an exception{saved}; use --on-error nan to count it as a failed evaluation", FAILED)
     except KeyboardInterrupt:
         _fail("interrupted before the search began", INTERRUPTED)
     if job.as_json:
@@ -163,7 +163,7 @@ def run(job: Job) -> None:
     if outcome.interrupted:
         raise typer.Exit(INTERRUPTED)
     if outcome.all_failed:
-        _fail("all evaluations failed: the function returned no number other than NaN", FAILED)
+        _fail("all evaluations failed: none returned a number other than NaN", FAILED)
 
 
 # ---- compare ----------------------------------------------------------------------------------------------------
@@ -189,27 +189,27 @@ def compare(
         str | None, option(_WHAT, help="quick, paper, bbob, largescale or spd.", autocompletion=_complete_preset)
     ] = None,
     dims: Annotated[
-        str | None, option(_WHAT, help="Numbers of variables, as in 10,40,200; default: those of the problems.")
+        str | None, option(_WHAT, help="Numbers of variables, such as 10,40,200; default: those of the problems.")
     ] = None,
-    methods: Annotated[str | None, option(_WHAT, help="Methods, as in esgroup,esgroup:diagonal,cma,bfgs.")] = None,
-    seeds: Annotated[str | None, option(_WHAT, help="How many seeds, or which, as in 5-9; default: 5.")] = None,
+    methods: Annotated[str | None, option(_WHAT, help="Methods, such as esgroup,esgroup:diagonal,cma,bfgs.")] = None,
+    seeds: Annotated[str | None, option(_WHAT, help="Number of seeds, or a list such as 5-9; default: 5.")] = None,
     starts: Annotated[
-        Literal["random", "default"] | None, option(_WHAT, help="A start for each seed, or the problem's own.")
+        Literal["random", "default"] | None, option(_WHAT, help="A random start for each seed, or the problem's own.")
     ] = None,
-    reference: Annotated[str | None, option(_WHAT, help="Method that others are compared with; default: cma.")] = None,
-    targets: Annotated[str | None, option(END, help="Distances to the minimum, as in 1,1e-3,1e-8.")] = None,
+    reference: Annotated[str | None, option(_WHAT, help="Method to compare the others with; default: cma.")] = None,
+    targets: Annotated[str | None, option(END, help="Distances to the minimum, such as 1,1e-3,1e-8.")] = None,
     max_evals: Annotated[
         int | None, option(END, min=1, help="Maximum number of evaluations per run; default: 3000 per variable.")
     ] = None,
     max_time: Annotated[float | None, option(END, help="Maximum number of seconds per run; default: 600.")] = None,
     out: Annotated[Path | None, option(FILES, help="Folder for all files.")] = None,
-    jobs: Annotated[int | None, option(FILES, help="Runs at a time; default: one per core.")] = None,
-    extend: Annotated[bool, option(FILES, "--extend", help="Add to the comparison in the folder.")] = False,
+    jobs: Annotated[int | None, option(FILES, help="Number of parallel runs; default: one per core.")] = None,
+    extend: Annotated[bool, option(FILES, "--extend", help="Add to the comparison that is in the folder.")] = False,
     markdown: Annotated[
-        bool, option(FILES, "--markdown", help="Print Markdown on a terminal, too, as always to a file or a pipe.")
+        bool, option(FILES, "--markdown", help="Print Markdown on a terminal too; files and pipes always get it.")
     ] = False,
 ) -> None:
-    """Compare methods on problems: a table, figures and a page. If it was interrupted, the same command continues."""
+    """Compare methods on problems: a table, figures and a page. After an interrupt, rerun the command to continue."""
     from esgroup.compare import command
 
     request = command.Request(
@@ -218,7 +218,7 @@ def compare(
     with _input_errors():
         runs, table = command.compare(request)
     if table is None:
-        _fail(f"interrupted: {len(runs):,} runs are in {request.folder}, and the same command continues", INTERRUPTED)
+        _fail(f"interrupted: {len(runs):,} runs are in {request.folder}; continue with the same command", INTERRUPTED)
     if markdown or not sys.stdout.isatty():
         typer.echo(table)
     else:
@@ -231,7 +231,7 @@ def compare(
         typer.echo(typer.style(f"{label:<9}", bold=True) + str(request.folder / name))
     failures = sum(run.failed for run in runs)
     if failures:
-        typer.secho(f"{failures} of {len(runs)} runs failed: the table says why", fg="yellow", err=True)
+        typer.secho(f"{failures} of {len(runs)} runs failed: see the table for the reasons", fg="yellow", err=True)
 
 
 # ---- plot and list ----------------------------------------------------------------------------------------------
@@ -246,14 +246,14 @@ def compare(
 )
 def plot(
     histories: Annotated[
-        list[Path], typer.Argument(help="Files written by `esgroup run --history`; several are laid over one another.")
+        list[Path], typer.Argument(help="Files written by `esgroup run --history`; several are drawn in one figure.")
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="The figure: .png, .svg or .pdf; default: .png beside the history; of several overlay.png."),
+        typer.Option(help="Figure (.png, .svg or .pdf); default: .png next to the history; for several, overlay.png."),
     ] = None,
 ) -> None:
-    """Draw a history: best value, step size, axis ratio, mean, standard deviations. Of several: their best values."""
+    """Draw a history: best value, step size, axis ratio, mean, standard deviations. For several: the best values."""
     from esgroup.plots.overlay import overlay
     from esgroup.plots.run import plot
 
@@ -274,12 +274,12 @@ def plot(
     )
 )
 def watch(
-    history: Annotated[Path, typer.Argument(help="A file that `esgroup run --history` writes; it need not exist yet.")],
-    out: Annotated[Path | None, typer.Option(help="The page; default: a .html beside the history.")] = None,
-    every: Annotated[float, typer.Option(help="Seconds between two pages.")] = 5.0,
-    once: Annotated[bool, typer.Option("--once", help="Write the page once.")] = False,
+    history: Annotated[Path, typer.Argument(help="File that `esgroup run --history` writes; it need not exist yet.")],
+    out: Annotated[Path | None, typer.Option(help="Page to write; default: a .html next to the history.")] = None,
+    every: Annotated[float, typer.Option(help="Seconds between updates.")] = 5.0,
+    once: Annotated[bool, typer.Option("--once", help="Write the page once and exit.")] = False,
 ) -> None:
-    """Show a running search on a page that follows it: one file, no server. It ends with the search, or by Ctrl-C."""
+    """Show a running search on a page that updates itself: one file, no server. Ends with the search or on Ctrl-C."""
     from esgroup.command import watch as watching
 
     if not 0.1 <= every <= 86_400:
@@ -292,7 +292,7 @@ def watch(
 
 @app.command("list", epilog=_examples("esgroup list", "esgroup list --dim 1000"))
 def list_all(
-    dim: Annotated[int, typer.Option(min=1, help="Dimension in which stored numbers are counted.")] = 100,
+    dim: Annotated[int, typer.Option(min=1, help="Number of variables at which to count stored numbers.")] = 100,
 ) -> None:
     """List problems, structures and methods."""
     from esgroup.command import listing

@@ -15,18 +15,18 @@ from esgroup.problem_registry import families, known, summary
 
 
 def show(dim: int) -> None:
-    """Print the tables; `dim` is the dimension in which the numbers that structures store are counted."""
+    """Print the tables; `dim` is the dimension for counting the numbers that structures store."""
     console = Console()
     console.print(_table("Problems, for `esgroup run` and `esgroup compare`", _problems()))
     console.print(_structures(dim))
     console.print(
-        "Sizes may be left out; ',upper' makes a triangle upper instead of lower. Sparse, Kronecker, BlockDiagonal and "
+        "Sizes are optional; ',upper' makes a triangle upper instead of lower. Sparse, Kronecker, BlockDiagonal and "
         "Conjugate are composed in Python, from esgroup.groups.\n",
         highlight=False,
     )
     console.print(_table("Methods, for `esgroup compare --methods`", _methods()))
     presets = {name: preset.about for name, preset in PRESETS.items()}
-    console.print(_table("Comparisons with a name, for `esgroup compare --preset`", presets))
+    console.print(_table("Presets, for `esgroup compare --preset`", presets))
     for kind, failures in (("problems", known().failures), ("methods", methods.failures())):
         for entry, why in failures.items():
             Console(stderr=True).print(Text(f"{kind} of {entry} could not be loaded: {why}", style="yellow"))
@@ -45,11 +45,11 @@ def _problems() -> dict[str, str]:
     makers, told = known().makers, {}
     for name, group in families(makers).items():
         told[name] = " ... ".join(summary(makers[one]) for one in dict.fromkeys((group[0], group[-1])))
-    return told | {"MODULE:FUNCTION": "your own f(x), with the number of variables"}
+    return told | {"MODULE:FUNCTION": "your own f(x); also pass the number of variables"}
 
 
 def _structures(dim: int) -> Table:
-    table = _table(f"Structures in dimension {dim:,}, by the numbers that each stores", {}, "spelling")
+    table = _table(f"Structures in dimension {dim:,}, by how many numbers they store", {}, "spelling")
     table.add_column("numbers", justify="right")
     for group in sorted((parse(name, dim) for name in SPELLINGS), key=lambda group: group.size):
         doc = Text((group.__doc__ or "").strip().partition("\n")[0])

@@ -1,4 +1,4 @@
-"""Options of `esgroup run` that are lists: numbers, bounds, exceptions, and coordinates."""
+"""Options of `esgroup run` that are lists: numbers, bounds, exceptions, and variables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def numbers(name: str, text: str) -> list[float]:
-    """Parse numbers that are separated by commas."""
+    """Parse numbers separated by commas."""
     try:
         return [float(word) for word in text.split(",")]
     except ValueError:
@@ -19,15 +19,15 @@ def numbers(name: str, text: str) -> list[float]:
 
 
 def bounds(text: str) -> tuple[float, ...] | list[tuple[float, ...]]:
-    """Parse LOW,HIGH for all coordinates, or a pair for each, separated by semicolons."""
+    """Parse LOW,HIGH for all variables, or one pair for each, separated by semicolons."""
     pairs = [tuple(numbers("--bounds", pair)) for pair in text.split(";")]
     if any(len(pair) != 2 for pair in pairs):
-        raise ValueError(f"--bounds must be LOW,HIGH, or one such pair per coordinate as 0,1;-5,5, got {text!r}")
+        raise ValueError(f"--bounds must be LOW,HIGH, or one pair per variable, such as 0,1;-5,5, got {text!r}")
     return pairs[0] if len(pairs) == 1 else pairs
 
 
 def exceptions(text: str) -> Literal["raise", "nan"] | tuple[type[Exception], ...]:
-    """Parse "raise", "nan", or names of Python's exceptions that are separated by commas."""
+    """Parse "raise", "nan", or names of Python's exceptions, separated by commas."""
     if text in ("raise", "nan"):
         return "raise" if text == "raise" else "nan"
     kinds = [getattr(builtins, word.strip(), None) for word in text.split(",")]
@@ -38,7 +38,7 @@ def exceptions(text: str) -> Literal["raise", "nan"] | tuple[type[Exception], ..
 
 
 def integer(text: str) -> Literal[True] | list[int]:
-    """Parse "all", or the indices of coordinates that are whole numbers."""
+    """Parse "all", or the indices of the integer variables."""
     if text.strip() == "all":
         return True
     try:
@@ -48,7 +48,7 @@ def integer(text: str) -> Literal[True] | list[int]:
 
 
 def fixed(text: str, x0: Sequence[float]) -> dict[int, Any]:
-    """Parse coordinates that stay at the start (INDEX) or at a value (INDEX=VALUE), separated by commas."""
+    """Parse variables that stay at the start (INDEX) or at a value (INDEX=VALUE), separated by commas."""
     values: dict[int, Any] = {}
     for word in text.split(","):
         index, equals, value = word.partition("=")
@@ -58,15 +58,15 @@ def fixed(text: str, x0: Sequence[float]) -> dict[int, Any]:
             wanted = "INDEX or INDEX=VALUE with indices from 0, such as 1=0.5,3"
             raise ValueError(f"--fixed must be {wanted}, got {text!r}") from None
         if at in values:
-            raise ValueError(f"--fixed must name a coordinate once, got coordinate {at} twice in {text!r}")
+            raise ValueError(f"--fixed must name a variable once, got variable {at} twice in {text!r}")
         if not -len(x0) <= at < len(x0):
-            raise ValueError(f"--fixed must name coordinates from 0 to {len(x0) - 1}, got {at} in {text!r}")
+            raise ValueError(f"--fixed must name variables from 0 to {len(x0) - 1}, got {at} in {text!r}")
         values[at] = x0[at] if known is None else known
     return values
 
 
 def fixed_by_name(text: str, space: Space) -> dict[str, Any]:
-    """Parse parameters that stay at their start (NAME) or at a value (NAME=VALUE); options are named by their texts."""
+    """Parse parameters that stay at their start (NAME) or at a value (NAME=VALUE); options are given as text."""
     values: dict[str, Any] = {}
     for word in text.split(","):
         name, equals, value = (part.strip() for part in word.partition("="))
@@ -81,7 +81,7 @@ def fixed_by_name(text: str, space: Space) -> dict[str, Any]:
         if options is not None:
             known = {str(option): option for option in options}
             if value not in known:
-                raise ValueError(f"--fixed must have {name} at {' or '.join(known)}, got {value!r}")
+                raise ValueError(f"--fixed must set {name} to {' or '.join(known)}, got {value!r}")
             values[name] = known[value]
         else:
             values[name] = numbers(f"--fixed {name}", value)[0]

@@ -20,41 +20,41 @@ if TYPE_CHECKING:
     from esgroup.search.searcher import Searcher
 
 LABEL = 9  # columns
-SHOWN = 5  # coordinates of the best point that are printed; matrices with up to SHOWN^2 entries are printed whole
+SHOWN = 5  # variables of the best point that are printed; matrices with up to SHOWN^2 entries are printed whole
 MODES = 20  # optima that are printed
-NEGLIGIBLE = 1e-12  # share of the largest multiplier: those of constraints that are not active fade, but seldom reach 0
+NEGLIGIBLE = 1e-12  # share of the largest multiplier: those of inactive constraints shrink, but seldom reach 0
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """A result with its context; `result` is empty if the run was interrupted before there was one.
 
-    Seconds are without loading packages and compiling loops.
+    Seconds exclude loading packages and compiling kernels.
     """
 
     task: Task
     result: OptimizeResult
     search: Searcher | None  # the last search; None before the end of its first generation
-    own_seconds: float  # what the method itself computed
+    own_seconds: float  # of the method itself
     seconds: float  # with evaluations, files and waiting
     interrupted: bool
     files: dict[str, Path]
     trouble: str | None = None  # what failed after the search
-    resumed: bool = False  # whether earlier sessions are missing in the seconds
+    resumed: bool = False  # whether the seconds leave out earlier sessions
 
     _method: ClassVar[str] = "search"
-    _names: ClassVar[tuple[str, ...]] = (  # of the fields of a result that are told as JSON, if it has them
+    _names: ClassVar[tuple[str, ...]] = (  # fields of a result that go into the JSON, if it has them
         *("fun", "x", "nfev", "nit", "nfailed", "restarts", "success", "status", "message", "stop"),
         *("xmean", "stds", "probabilities", "feasible", "constr_violation"),
     )
 
     @property
     def all_failed(self) -> bool:
-        """Whether there were evaluations, and none gave a number."""
+        """Whether there were evaluations and all failed."""
         return bool(0 < self.result.get("nfev", 0) <= self.result.get("nfailed", 0))
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return the lines for a person, as pairs of a label and a text."""
+        """Return the lines of text, as pairs of a label and a text."""
         lines = [("problem", self._problem()), ("stopped", self._stop_reason())]
         if self.result.get("nfev"):
             best = "none: all evaluations failed" if self.all_failed else self._best()
@@ -134,7 +134,7 @@ class Outcome:
 
     def _time(self) -> str:
         more = "evaluations and files" if self.files else "evaluations"
-        since = ", since it was resumed" if self.resumed else ""
+        since = ", since resuming" if self.resumed else ""
         return f"{self.own_seconds:.3g} s for the {self._method} itself, {self.seconds:.3g} s with {more}{since}"
 
     def _about_model(self) -> str:
@@ -158,7 +158,7 @@ class NewtonOutcome(Outcome):
 
     @property
     def all_failed(self) -> bool:
-        """Whether there is no value: Newton ends at once if that of its start is not a number."""
+        """Whether there is no value: Newton stops at once if the value of its start is not a number."""
         return math.isnan(self.result.get("fun", 0.0))
 
     def _structure(self) -> str | None:

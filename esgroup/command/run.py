@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # spaces of problems that `minimize` has too; all others, such as single numbers, are searched as vectors
 _SPACES: dict[str, Literal["vector", "spd", "matrix"]] = {"spd": "spd", "matrix": "matrix"}
-# what every search imports, but only when it is needed
+# modules that every search imports, but only when it needs them
 _SLOW_MODULES = ("esgroup.driver.minimize", "esgroup.search.result", "numba", "scipy.optimize")
 
 
@@ -42,7 +42,7 @@ class ObjectiveError(Exception):
 class Guarded:
     """The objective; its exceptions become ObjectiveError, to distinguish them from those of the search.
 
-    Those that count as a failed run, `failures`, stay what they are.
+    Exceptions in `failures`, which count as failed evaluations, pass unchanged.
     """
 
     fun: Callable[..., Any]
@@ -62,7 +62,7 @@ class Guarded:
 
 @dataclass(frozen=True)
 class Timed:
-    """A function of the user's and the seconds that its calls took, for methods that call it in this process."""
+    """A function of the user and the seconds its calls took, for methods that call it in this process."""
 
     fun: Callable[..., Any]
     spent: list[float]  # one number for several functions
@@ -88,7 +88,7 @@ def run(job: Job) -> Outcome:
     """Run the job and return its outcome.
 
     Raises ValueError, TypeError, ImportError or OSError for arguments that cannot be used, and ObjectiveError if the
-    objective raised; the checkpoint then has all values that were known before.
+    objective raised; the checkpoint then has all earlier values.
     """
     if job.method == "newton":
         return _run_newton(job)
@@ -107,28 +107,28 @@ def run(job: Job) -> Outcome:
 
 def _loaded() -> float:
     """Load packages, and return the time after that, by our clock."""
-    with watched(None, Progress("packages are being loaded")):
+    with watched(None, Progress("loading packages")):
         for module in _SLOW_MODULES:
             import_module(module)
     return _clock()
 
 
 def _clock() -> float:
-    """The time on a clock that stands still while loops are compiled."""
+    """The time on a clock that stops while kernels are compiled."""
     return time.monotonic() - jit.prepared
 
 
 def _run_newton(job: Job) -> Outcome:
     for name in ("history", "plot", "checkpoint", "resume"):
         if getattr(job, name):
-            raise ValueError(f"--{name} is for searches: leave it out with --method newton")
+            raise ValueError(f"--{name} cannot be combined with --method newton: leave it out")
     task, begin, spent = _with_derivatives(_checked_task(job), job), _loaded(), [0.0]
-    from esgroup.driver.minimize import minimize  # which is loaded by now, while a line said so
+    from esgroup.driver.minimize import minimize  # already loaded, while the progress line said so
 
     functions: dict[str, Any] = {"fun": task.fun, "jac": task.gradient, "hessp": task.hessian_product}
     functions["hess_diag"] = task.hessian_diagonal
     arguments: dict[str, Any] = {name: Timed(Guarded(one), spent) for name, one in functions.items() if one is not None}
-    # arguments of searches, which method="newton" refuses unless they have their defaults
+    # arguments of searches; method="newton" rejects them unless they have their defaults
     arguments |= {name: getattr(job, name) for name in ("sigma0", "bounds", "workers", "on_error")}
     arguments |= job.passed_on
     result, interrupted = _until_interrupted(minimize, x0=task.x0, method="newton", progress=True, **arguments)
@@ -137,11 +137,11 @@ def _run_newton(job: Job) -> Outcome:
 
 
 def _with_derivatives(task: Task, job: Job) -> Task:
-    """Return the problem with the derivatives that --jac and --hessp name, or else its own."""
+    """Return the problem with the derivatives named by --jac and --hessp, or else its own."""
     from esgroup.problem_registry import load_function
 
     if task.constraints is not None:
-        raise ValueError(f"--method newton takes no constraints, which {task.name} has: leave them out, or search")
+        raise ValueError(f"--method newton does not support constraints, and {task.name} has them: use --method search")
     gradient: Any = task.gradient if job.jac is None else load_function(job.jac)
     product: Any = task.hessian_product if job.hessp is None else load_function(job.hessp)
     if gradient is None:
@@ -149,12 +149,12 @@ def _with_derivatives(task: Task, job: Job) -> Task:
             f"{task.name} has no gradient, which --method newton needs: name one with --jac MODULE:FUNCTION"
         )
     if task.x0.ndim != 1:
-        raise ValueError(f"{task.name} is a function of matrices, and --method newton is for vectors")
+        raise ValueError(f"--method newton is for vectors, and {task.name} is a function of matrices")
     return replace(task, gradient=gradient, hessian_product=product)
 
 
 def _until_interrupted(minimize: Callable[..., Any], *start: Any, **options: Any) -> tuple[OptimizeResult, bool]:
-    """Return the result, which is empty if there is none yet, and whether Ctrl-C ended the run."""
+    """Return the result, empty if there is none yet, and whether Ctrl-C ended the run."""
     try:
         return minimize(*start, **options), False
     except KeyboardInterrupt as interrupt:
@@ -183,7 +183,7 @@ def _checked_task(job: Job) -> Task:
         task = find(job.problem, job.dim, None if job.x0 is None else lists.numbers("--x0", job.x0))
     if job.constraints is None:
         return task
-    constraints: Any = load_function(job.constraints)  # of a point, as the function is
+    constraints: Any = load_function(job.constraints)  # of a point, like the function
     return replace(task, constraints=constraints)
 
 
@@ -193,7 +193,7 @@ def _task_over_space(job: Job, name: str) -> Task:
     from esgroup.space import Space
 
     if ":" not in job.problem:
-        raise ValueError(f"--space is for a function of dicts, MODULE:FUNCTION, got the problem {job.problem}")
+        raise ValueError(f"--space needs a function of a dict, MODULE:FUNCTION, got the problem {job.problem}")
     given = {"dim": job.dim, "x0": job.x0, "sigma0": job.sigma0, "bounds": job.bounds, "basins": job.basins}
     for option, value in (given | {"integer": job.options.get("integer")}).items():
         if value is not None:
@@ -243,7 +243,7 @@ def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> 
 
 
 def _origin(job: Job, task: Task) -> tuple[str, tuple[str, ...]]:
-    """Return the problem as a checkpoint names it, and the arguments of `minimize` that are not from the user."""
+    """Return the problem as a checkpoint names it, and the arguments of `minimize` that the user did not give."""
     size = f"{len(task.x0):,} variables" if task.x0.ndim == 1 else f"{' x '.join(map(str, task.x0.shape))} matrices"
     return f"{task.name} with {size}", tuple(name for name in ("x0", "sigma0") if getattr(job, name) is None)
 
@@ -258,7 +258,7 @@ def _constraints(task: Task, caught: tuple[type[Exception], ...]) -> Any:
 
 
 def _parsed(options: dict[str, Any], task: Task) -> dict[str, Any]:
-    """Return the options that are lists as `minimize` takes them; integers by default as in the problem."""
+    """Return the options that are lists as `minimize` takes them; integers default to the problem's."""
     given = {name: options[name] for name in ("integer", "fixed") if options.get(name) is not None}
     if given and task.x0.ndim != 1:
         raise ValueError(f"--{next(iter(given))} is for vectors: {task.name} is a function of matrices")
@@ -275,7 +275,7 @@ def _parsed(options: dict[str, Any], task: Task) -> dict[str, Any]:
 
 
 def _sigma0(job: Job, task: Task) -> float | Array | None:
-    """Return --sigma0 or that of the problem, unless it is one of logarithms ("spd") or bounds spread the basins."""
+    """Return --sigma0, or the problem's unless that is one of logarithms ("spd") or bounds spread the basins."""
     spread_over_bounds = job.basins is not None and (task.bounds is not None or job.bounds is not None)
     if job.sigma0 is not None or task.space == "spd" or spread_over_bounds:
         return job.sigma0
@@ -283,7 +283,7 @@ def _sigma0(job: Job, task: Task) -> float | Array | None:
 
 
 def _written_files(job: Job, history: Path | None) -> tuple[dict[str, Path], str | None]:
-    """Draw the figure; return the files that were written and why the figure failed, which must not cost the result."""
+    """Draw the figure; return the files written and why the figure failed, so that the result is not lost with it."""
     from esgroup.plots.run import plot
 
     files = {} if job.history is None or history is None else {"history": job.history}
@@ -291,7 +291,7 @@ def _written_files(job: Job, history: Path | None) -> tuple[dict[str, Path], str
     if job.plot is None or history is None:
         return files, None
     try:
-        with watched(None, Progress("the figure is being drawn")):
+        with watched(None, Progress("drawing the figure")):
             return files | {"figure": plot(history, job.plot)}, None
     except Exception as error:
         return files, f"the figure could not be drawn: {type(error).__name__}: {error}"

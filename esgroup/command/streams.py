@@ -1,4 +1,4 @@
-"""The standard streams of the command: closed ones, pipes that nobody reads, full disks, objectives that print."""
+"""The standard streams of the command: closed streams, unread pipes, full disks, objectives that print."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class OutputError(OSError):
 
 
 def open_missing() -> None:
-    """Connect standard streams that are closed (`esgroup list >&-`) with the null device.
+    """Connect closed standard streams (`esgroup list >&-`) to the null device.
 
-    Otherwise the next file that is opened would get their place, and with it what others print.
+    Otherwise the next file opened would get their number, and with it everything that is printed.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # it gets the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # it gets the lowest free number
         if getattr(sys, name) is None:
             mode = "r" if name == "stdin" else "w"
             stream = open(number, mode, encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
@@ -33,9 +33,9 @@ def open_missing() -> None:
 
 
 class _StandardStream(io.FileIO):
-    """Standard output or error without a buffer; what is written to a pipe that nobody reads is lost."""
+    """Standard output or error without a buffer; what is written to an unread pipe is discarded."""
 
-    lost = False  # after a failure, so that what is left in a buffer does not fail again
+    lost = False  # set after a failure, so that the rest of a buffer does not fail again
 
     def write(self, data: Any, /) -> int:
         if not self.lost:
@@ -43,14 +43,14 @@ class _StandardStream(io.FileIO):
                 return super().write(data) or 0
             except OSError as error:
                 self.lost = True
-                if not isinstance(error, BrokenPipeError) and self.fileno() != 2:  # there is no place to say it of 2
+                if not isinstance(error, BrokenPipeError) and self.fileno() != 2:  # there is nowhere to report it for 2
                     raise OutputError(error.errno, error.strerror) from error
         return len(data)
 
 
 @contextlib.contextmanager
 def forgiving_output() -> Iterator[None]:
-    """Let pipes that nobody reads (`esgroup list | head -1`) neither end the command nor change its exit code."""
+    """Keep unread pipes (`esgroup list | head -1`) from ending the command or changing its exit code."""
     with contextlib.ExitStack() as stack:
         for name in ("stdout", "stderr"):
             plain = getattr(sys, name)
@@ -84,20 +84,20 @@ def stdout_to_stderr() -> Iterator[None]:
         try:
             yield
         finally:
-            for stream in (plain, sys.__stdout__):  # some have kept one of them
+            for stream in (plain, sys.__stdout__):  # some code keeps one of them
                 if stream is not None:
                     stream.flush()
             with contextlib.suppress(ImportError, OSError, AttributeError, TypeError):
                 import ctypes
 
-                ctypes.CDLL(None).fflush(None)  # what the C library has in its buffers: it writes at the end otherwise
+                ctypes.CDLL(None).fflush(None)  # the C library's buffers, which it would write at exit
             os.dup2(kept, 1)
             os.close(kept)
 
 
 @contextlib.contextmanager
 def short_warnings() -> Iterator[None]:
-    """Print warnings as one line each, without the line of code that they come from."""
+    """Print each warning on one line, without the line of code it comes from."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         print(f"warning: {' '.join(str(message).split())}", file=sys.stderr, flush=True)

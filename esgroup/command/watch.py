@@ -1,4 +1,4 @@
-"""`esgroup watch`: keep a page beside a history that shows how the search goes, until it has ended."""
+"""`esgroup watch`: keep a page next to a history up to date with the search, until the search has ended."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from esgroup.files.autosave import must_differ
 from esgroup.files.replacing import replace_text
 from esgroup.running.follow import Followed
 
-QUIET = 30.0  # seconds without a line, at least, before the page says that there is no news
-LONGER = 5.0  # and as many times as long as the average generation
+QUIET = 30.0  # seconds without a line, at least, before the page says that there are no updates
+LONGER = 5.0  # and at least this multiple of the average generation
 
 
 def watch(
@@ -30,17 +30,17 @@ def watch(
     Parameters
     ----------
     history
-        The file that a search writes. If it does not exist yet, it is waited for, unless `once` is set.
+        The file that a search writes. If it does not exist yet, wait for it, unless `once` is set.
     out
         The page; by default it has the name of the history with the suffix .html.
     every
-        Seconds between two pages.
+        Seconds between updates.
     once
-        Whether to write one page only.
+        Whether to write the page only once.
     say
-        Receives what the user should know, line by line.
+        Receives messages for the user, line by line.
     sleep
-        Waits for so many seconds.
+        Waits for a number of seconds.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def watch(
     watching = _Watching(history, place, every, say)
     if once:
         if not history.exists():
-            raise ValueError(f"there is no file {history}; without --once it is waited for")
+            raise ValueError(f"{history} does not exist; leave out --once to wait for it")
         watching.read()
         watching.write()
         say(f"{'page':9}{place}")
@@ -73,21 +73,21 @@ def watch(
 
 
 class _Watching:
-    """A history, its page, and what was said of them."""
+    """A history, its page, and what the user has been told about them."""
 
     def __init__(self, history: Path, place: Path, every: float, say: Callable[[str], None]) -> None:
         self.run = Followed(history)
         self._place, self._every, self._say = place, every, say
-        self._missing = self._failing = False  # the history, writing the page: of each, the user was told
+        self._missing = self._failing = False  # whether the user was told: no history, page cannot be written
 
     def begin(self) -> None:
         """Write the first page, which must succeed."""
         self.read()
         self.write()
-        self._say(f"{'page':9}{self._place}, written every {self._every:g} s until the search ends; Ctrl-C ends it")
+        self._say(f"{'page':9}{self._place}, updated every {self._every:g} s until the search ends; Ctrl-C quits")
 
     def look(self) -> None:
-        """Read what is new and write the page; that may fail, but for the last one."""
+        """Read what is new and write the page; writing may fail, except for the last page."""
         self.read()
         try:
             self.write()
@@ -95,13 +95,13 @@ class _Watching:
             if self.run.end:
                 raise
             if not self._failing:
-                self._say(f"warning: {self._place} could not be written ({error.strerror}): it is tried again")
+                self._say(f"warning: {self._place} could not be written ({error.strerror}); retrying")
             self._failing = True
         else:
             self._failing = False
 
     def read(self) -> None:
-        """Read what is new; a file that is not there is mentioned once."""
+        """Read what is new; say once that the file does not exist."""
         try:
             self.run.read_on()
             self._missing = False
@@ -110,12 +110,12 @@ class _Watching:
             raise ValueError(f"{error}; {hint}") from error
         except FileNotFoundError:
             if not self._missing:
-                when = "any more" if self.run.header else "yet"
-                self._say(f"{'waiting':9}for {self.run.path}, which does not exist {when}")
+                when = "no longer exists" if self.run.header else "does not exist yet"
+                self._say(f"{'waiting':9}for {self.run.path}, which {when}")
             self._missing = True
 
     def write(self, state: State | None = None) -> None:
-        """Write the page in this state, by default that of the search."""
+        """Write the page in this state, by default the state of the search."""
         now, changed = time.time(), None
         with contextlib.suppress(FileNotFoundError):
             changed = self.run.path.stat().st_mtime
@@ -132,19 +132,19 @@ class _Watching:
         return "running" if changed is not None and now - changed <= usual else "quiet"
 
     def extent(self) -> str:
-        """How far the search is."""
+        """How far the search has come."""
         if not self.run.generations:
             return "no generation yet"
         return f"{self.run.generations[-1].nfev:,.0f} evaluations"
 
 
 def _place(history: Path, out: Path | None) -> Path:
-    """Check where the page is to be written: not over the history, nor over any file but an earlier page."""
+    """Check where to write the page: not over the history, nor over any file but an earlier page."""
     if history.is_dir():
         raise ValueError(f"the history must be a file, got the folder {history}")
     page = history.with_suffix(".html") if out is None else out
     if not page.parent.is_dir():
-        raise ValueError(f"the page must be in a folder that exists, got {page}")
+        raise ValueError(f"the page must be in an existing folder, got {page}")
     if page.is_dir():
         raise ValueError(f"the page must be a file, got the folder {page}: choose another name with --out")
     must_differ({"the page": page, "the history": history})
@@ -152,5 +152,5 @@ def _place(history: Path, out: Path | None) -> Path:
         with page.open("rb") as file:
             start = file.read(1000)
         if start and MARK.encode() not in start:
-            raise ValueError(f"{page} exists and is not a page of esgroup watch: choose another name with --out")
+            raise ValueError(f"{page} exists and was not written by esgroup watch: choose another name with --out")
     return page

@@ -1,7 +1,7 @@
 """The page of `esgroup watch`: numbers, panels and events of a history, as one HTML file that needs nothing else.
 
 Panels are SVG without text, stretched to their box; their labels are text of the page. So letters keep their size on a
-phone, colors follow the theme, and there is no need for a library that draws.
+phone, colors follow the theme, and no drawing library is needed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from esgroup.files.markup import Html, content_policy, data_block, html, joined
 from esgroup.plots.axes import coordinate, drawable
 from esgroup.running.follow import Followed, Generation
 
-MARK = '<meta name="generator" content="esgroup watch">'  # by which a page is recognized as one of ours
+MARK = '<meta name="generator" content="esgroup watch">'  # marks a page as ours
 MOST_POINTS = 500  # of a line
-MOST_NUMBERS = 15_000  # of all lines of a panel: with many coordinates each has fewer points
+MOST_NUMBERS = 15_000  # of all lines of a panel: with many variables each has fewer points
 POINTED = 250  # generations whose numbers can be pointed at
 SPEEDS = 40  # parts of the run in which evaluations per second are measured
-MOST_NAMED = 6  # coordinates in a legend
+MOST_NAMED = 6  # variables in a legend
 MOST_EVENTS = 10
 MOST_RULES = 40  # vertical lines at restarts
 NEAR = 1e-12  # a target is drawn if it is no less than this part of the best value: otherwise the rest would be flat
@@ -79,7 +79,7 @@ def _content(run: Followed, moment: Moment, name: str, live: bool) -> Iterable[H
         last = _last_generations(run.generations[-8:], _best_digits(run))
         yield html('<div class="panels">\n{}\n{}{}</div>', figures, _events(run), last)
     elif live:
-        yield html('<p class="message">There is no generation yet. The first one will appear here.</p>')
+        yield html('<p class="message">No generations yet. The first one will appear here.</p>')
     yield _foot(moment, live)
     yield data_block(pointed)
 
@@ -92,7 +92,7 @@ def _head(run: Followed, moment: Moment, name: str) -> Html:
     state, words = {
         "waiting": ("waiting", "Waiting for the first generation"),
         "running": ("running", "Searching"),
-        "quiet": ("quietly", "No news"),
+        "quiet": ("quietly", "No updates"),
         "ended": ENDS.get(how, ("ended", "Ended")),
         "left": ("quietly", "No longer watched"),
     }[moment.state]
@@ -102,7 +102,7 @@ def _head(run: Followed, moment: Moment, name: str) -> Html:
     if run.end:
         message = html('<p class="message {}">{}</p>', how if how in ENDS else "", run.end["message"])
     elif moment.state == "left":
-        message = html('<p class="message">The search may go on: esgroup watch was ended before it.</p>')
+        message = html('<p class="message">The search may still be running: esgroup watch stopped first.</p>')
     news = html("")
     if moment.changed is not None:
         clock = time.strftime("%H:%M:%S", time.localtime(moment.changed))
@@ -146,7 +146,7 @@ def _tiles(run: Followed, live: bool) -> Html:
 
 
 def _best_digits(run: Followed) -> int:
-    """Digits of the best value: more of them where values differ by less than they are."""
+    """Digits of the best value: more where values are large compared with their differences."""
     return 8 if _shift(np.array([g.best_f for g in run.generations]))[0] else 4
 
 
@@ -177,7 +177,7 @@ def _speed(generations: Sequence[Generation]) -> float:
 
 
 def _time_left(run: Followed) -> str:
-    """The time until a budget is used up at the present speed; empty if there is none."""
+    """The time until a budget is used up at the current speed; empty without a budget."""
     last, speed = run.generations[-1], _speed(run.generations)
     rounds = last.nit / last.elapsed if last.elapsed > 0 else 0.0  # per second
     known = (("max_time", last.elapsed, 1.0), ("max_evals", last.nfev, speed), ("max_iters", last.nit, rounds))
@@ -197,7 +197,7 @@ def _events(run: Followed) -> Html:
     ]
     more = len(known) - len(items)
     items += [html("<li>{} before</li>", _counted(more, "event"))] if more else []
-    return html('<section><h2>What happened, last first</h2><ol class="events">{}</ol></section>', joined(items))
+    return html('<section><h2>Events, newest first</h2><ol class="events">{}</ol></section>', joined(items))
 
 
 def _last_generations(generations: Sequence[Generation], digits: int) -> Html:
@@ -218,8 +218,8 @@ def _last_generations(generations: Sequence[Generation], digits: int) -> Html:
 def _foot(moment: Moment, live: bool) -> Html:
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment.now))
     every = f"{moment.every:g}" if live else LATER
-    again = f", and again every {every} s; the page follows by itself" if live else " for the last time"
-    stale = "The page has not been written for some time: esgroup watch seems to have ended."
+    again = f", and updated every {every} s; no need to reload" if live else " for the last time"
+    stale = "This page has not been updated for some time: esgroup watch seems to have stopped."
     return html(
         '<footer data-every="{}" data-live="{}" data-written="{:.1f}">'
         "<p>Written by esgroup watch at {}{}. Nothing is sent anywhere.</p>"
@@ -269,14 +269,14 @@ class Key(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """A title, lines over the evaluations, and the numbers to point at."""
+    """A title, lines over the evaluations, and the numbers shown at the pointer."""
 
     title: str
     lines: list[Line]
-    shows: dict[str, Array]  # by the name of the place where they are shown; the panel's own is the first
+    shows: dict[str, Array]  # by the name of the place that shows them; the panel's own is the first
     legend: Sequence[Key] = ()
     log: bool = True
-    zero: bool = False  # whether the axis begins at zero
+    zero: bool = False  # whether the axis starts at zero
     digits: int = 4  # of the numbers to point at
     wide: bool = False
 
@@ -291,7 +291,7 @@ def _panels(run: Followed, course: Course) -> list[Panel]:
         _speeds(course),
         _one_line(course, "Largest violation at the best point", "violation", kind="unfeasible"),
     ]
-    # of a space without steps, or before there are two times, there is nothing to draw
+    # without step sizes in the space, or before there are two times, there is nothing to draw
     return [panel for panel in found if panel.wide or any(np.isfinite(line.y).any() for line in panel.lines)]
 
 
@@ -327,7 +327,7 @@ def _best_value(run: Followed, course: Course) -> Panel:
 
 
 def _shift(values: Array) -> tuple[float, str]:
-    """What to subtract from the values to show them on a logarithmic axis, and the title that says so."""
+    """What to subtract from the values for a logarithmic axis, and the title that says so."""
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (1.0, 1.0)
     if low > 0 and (high >= 2 * low or high == low):
@@ -349,7 +349,7 @@ def _coordinates(run: Followed, course: Course, title: str, name: str, *, log: b
 
 
 def _names(header: dict[str, Any], count: int) -> list[str]:
-    """Names of coordinates: those of parameters, row and column of matrices, or x₁, x₂, ..."""
+    """Names of variables: those of parameters, row and column of matrices, or x₁, x₂, ..."""
     if header.get("names"):
         return list(header["names"])
     shape = header.get("shape", ())
@@ -450,17 +450,17 @@ def _legend(panel: Panel) -> Html:
 
 
 def _described(panel: Panel, course: Course) -> str:
-    """What a panel shows, for those who cannot see it."""
+    """What a panel shows, for users who cannot see it."""
     text = f"{panel.title} over {course.nfev[-1]:,.0f} evaluations"
     if panel.legend and not panel.wide:
-        return f"{text}: {_counted(len(panel.lines), 'line')}, of which the last values of some are listed below"
+        return f"{text}: {_counted(len(panel.lines), 'line')}; the last values of some are listed below"
     values = next(iter(panel.shows.values()))
     known = values[np.isfinite(values)]
     return text + (f", from {number(known[0])} to {number(known[-1])}" if len(known) else ", no finite value so far")
 
 
 def _path(x: Array, y: Array, breaks: Any, most: int) -> str:
-    """A path through the points that are finite, thinned, and broken where others are missing and at `breaks`."""
+    """A path through the finite points, thinned, and broken at missing points and at `breaks`."""
     keep = _picked(len(x), most)
     known = np.isfinite(y[keep])
     same = np.diff(np.searchsorted(breaks, keep, side="right")) == 0
@@ -469,7 +469,7 @@ def _path(x: Array, y: Array, breaks: Any, most: int) -> str:
     right, down = np.rint(WIDTH * x[keep]), np.rint(HEIGHT * (1 - np.clip(np.where(known, y[keep], 0.0), -1.0, 2.0)))
     points = zip(known.tolist(), after.tolist(), joined.tolist(), right.tolist(), down.tolist(), strict=True)
     return "".join(
-        # a point between others that are missing is a very short line
+        # a point between missing points is a very short line
         f"{'L' if old else 'M'}{x:.0f} {y:.0f}{'' if old or new else 'h1'}"
         for drawn, old, new, x, y in points
         if drawn
@@ -481,7 +481,7 @@ def _right(x: float) -> int:
 
 
 def _picked(count: int, most: int) -> Any:
-    """At most so many indices, evenly spread, with the first and the last one."""
+    """At most `most` indices, evenly spread, with the first and the last one."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
 
 
@@ -518,7 +518,7 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 
 def _ticks(low: float, high: float, most: int) -> list[float]:
-    """At most so many round values, 1, 2 or 5 times a power of ten apart."""
+    """At most `most` round values, 1, 2 or 5 times a power of ten apart."""
     rough = (high - low) / most
     if not (rough > 0 and math.isfinite(rough)):
         return []
@@ -536,7 +536,7 @@ def _evaluations(count: float) -> str:
 
 
 def number(value: float, digits: int = 4, least: int = -3, most: int = 6) -> str:
-    """A number to read: 1,234, 0.05, but 3.21×10⁻⁶, where its power of ten is below `least`, or `most` or more."""
+    """A readable number: 1,234, 0.05, but 3.21×10⁻⁶ where its power of ten is below `least`, or `most` or more."""
     if not math.isfinite(value):
         return "–"
     if value == 0:
@@ -553,7 +553,7 @@ def number(value: float, digits: int = 4, least: int = -3, most: int = 6) -> str
 
 
 def duration(seconds: float) -> str:
-    """A time to read: 0.04 s, 0.4 s, 12 s, 3 min 20 s, 2 h 5 min, 3 d 4 h, but 3×10¹⁰ d."""
+    """A readable time: 0.04 s, 0.4 s, 12 s, 3 min 20 s, 2 h 5 min, 3 d 4 h, but 3×10¹⁰ d."""
     if seconds >= 1e12:
         return f"{number(seconds / 86400, 2)} d"
     if seconds < 0.095:

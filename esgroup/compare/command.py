@@ -1,4 +1,4 @@
-"""What `esgroup compare` does: plan the runs, do those that are missing, and write table, figures and page."""
+"""`esgroup compare`: plan the runs, do the missing ones, and write table, figures and page."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Request:
 
 
 def compare(request: Request) -> tuple[list[RunRecord], str | None]:
-    """Carry out the command; return the runs and the short table, or None in its place if Ctrl-C interrupted it.
+    """Run the command; return the runs and the short table, or None instead of the table after Ctrl-C.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def compare(request: Request) -> tuple[list[RunRecord], str | None]:
 
 
 def _run_missing(folder: Folder, jobs: int) -> bool:
-    """Do the runs that are missing; True if Ctrl-C interrupted them."""
+    """Do the missing runs; True if Ctrl-C interrupted them."""
     missing, total = folder.missing, len(folder.plan.cells)
     try:
         with _terminated_as_interrupted(), Watch(total, total - len(missing)) as watch:
@@ -93,7 +93,7 @@ def _run_missing(folder: Folder, jobs: int) -> bool:
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C, so that the processes of the runs are ended, too."""
+    """Treat SIGTERM like Ctrl-C, so that the processes of the runs end too."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals can be handled in the main thread only
         return
@@ -108,7 +108,7 @@ def _terminated_as_interrupted() -> Iterator[None]:
 
 
 def _plan(request: Request) -> ComparisonPlan:
-    """The plan of a preset, changed by what was typed, or of what was typed alone."""
+    """The plan of a preset, changed by the typed arguments, or of these arguments alone."""
     arguments: dict[str, Any] = {}
     if request.preset is not None:
         if request.preset not in PRESETS:
@@ -137,7 +137,7 @@ def _listed(name: str, text: str | None) -> Any:
 
 
 def whole_numbers(text: str) -> list[int]:
-    """Parse whole numbers and ranges of them, separated by commas: 1,3-5 is 1, 3, 4, 5."""
+    """Parse integers and ranges of integers, separated by commas: 1,3-5 is 1, 3, 4, 5."""
     numbers: list[int] = []
     for word in text.split(","):
         first, dash, last = word.strip().partition("-")

@@ -54,11 +54,11 @@ class Stage(NamedTuple):
 
 
 def execute(cell: Cell, settings: Settings, ready: Callable[[], None] = lambda: None) -> RunRecord:
-    """Do a run. Whatever goes wrong is stored in the record; `ready` is called when its clock starts."""
+    """Do a run. Errors are stored in the record; `ready` is called when its clock starts."""
     try:
         chosen = choose(cell.method)
         stage = prepare(cell, chosen, settings)
-        if chosen.method.name.partition(":")[0] in known():  # a user's own method may hang here
+        if chosen.method.name.partition(":")[0] in known():  # a user's own method could hang here
             _warm_up(cell.method, stage.x0.shape)
     except Exception as error:
         return failed(cell, Ended.ERROR, _described(error))
@@ -101,7 +101,7 @@ def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Stage:
     rng = np.random.default_rng([cell.seed, zlib.crc32(cell.problem.encode()), cell.dim])
     coordinates = chart(chosen.chart, task.space, task.x0.shape)
     where = task.bounds
-    if isinstance(where, np.ndarray):  # as pairs, because an array of two pairs could be read in two ways
+    if isinstance(where, np.ndarray):  # as pairs, because an array of two pairs is ambiguous
         where = [(float(low), float(high)) for low, high in where]
     if where is not None and not chosen.method.bounded:
         raise ValueError(f"{chosen.method.name} does not support bounds, and {cell.problem} has bounds")
@@ -137,7 +137,7 @@ def _box(task: Task, steps: Array, x0: Array, limits: Array | None) -> Array:
 
 def _recorder(stage: Stage, settings: Settings) -> Recorder:
     task, chart, minimum = stage.task, stage.chart, _minimum(stage.task)
-    known: Any = task  # only functions that there are will be called
+    known: Any = task  # only existing functions will be called
 
     def gradient(x: Array) -> Any:
         return chart.pull_back(x, known.gradient(chart.points(x)))
@@ -195,10 +195,10 @@ def _searched(method: Method, trial: Trial, recorder: Recorder) -> tuple[Ended, 
     except Exception as error:
         if recorder.over is None:
             return Ended.ERROR, _described(recorder.error or error)
-    if recorder.over is None and recorder.error is not None:  # the method has hidden the error
+    if recorder.over is None and recorder.error is not None:  # the method swallowed the error
         return Ended.ERROR, _described(recorder.error)
     if recorder.over is Ended.TIMEOUT:
-        return Ended.TIMEOUT, "the run used all its time"
+        return Ended.TIMEOUT, "the run used up its time"
     if not recorder.evals:
         return Ended.ERROR, f"the method did not evaluate the function{f' ({message})' if message else ''}"
     if not recorder.finite:
@@ -238,7 +238,7 @@ def versions_of(spelling: str) -> str:
 
 
 def installed(package: str) -> str:
-    """Version of a package; ours is known even where a source tree is used without being installed."""
+    """Version of a package; ours is known even if the source tree is used without installing it."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""The folder of a comparison: its plan, and the runs done so far."""
+"""The folder of a comparison: its plan and the runs done so far."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from esgroup.compare.plan import ComparisonPlan
 from esgroup.compare.records import Cell, RunRecord, append, mend, read
 from esgroup.files.replacing import replace_text
 
-_EXTENSIBLE = {"problems", "methods", "seeds", "reference"}  # what can change while runs that are done stay valid
+_EXTENSIBLE = {"problems", "methods", "seeds", "reference"}  # what can change without invalidating finished runs
 
 
 class Folder:
-    """The folder of one plan. Opened with the same plan again, it has the runs that were done.
+    """The folder of one plan. Opened again with the same plan, it has the finished runs.
 
     Parameters
     ----------
@@ -28,12 +28,12 @@ class Folder:
     command
         The command line, stored with the plan.
     extend
-        Whether to add the plan to the one that the folder has.
+        Whether to add the plan to the one in the folder.
 
     Raises
     ------
     ValueError
-        If the folder has something else in it, its runs are damaged, or another comparison is running there.
+        If the folder contains something else, its runs are damaged, or another comparison is running there.
     """
 
     def __init__(self, path: Path, plan: ComparisonPlan, command: str, *, extend: bool = False) -> None:
@@ -76,7 +76,7 @@ class Folder:
 
 
 def _locked(path: Path) -> int | None:
-    """Lock the folder, because two comparisons in it would do every run twice. Some systems have no locks."""
+    """Lock the folder: two comparisons in it would do every run twice. Some systems have no locks."""
     try:
         import fcntl
     except ImportError:

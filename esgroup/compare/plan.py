@@ -1,4 +1,4 @@
-"""The runs that a comparison consists of, checked before the first one starts."""
+"""The runs of a comparison, checked before the first one starts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ComparisonPlan:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What the plan says, settings included, by name: as it is stored, and compared with an earlier one."""
+        """The contents of the plan by name, settings included, for storing and for comparing with an earlier plan."""
         every = {**vars(self), **vars(self.settings)}
         return {name: value for name, value in every.items() if name != "settings"}
 
@@ -66,11 +66,11 @@ def plan(
     seeds
         Seeds of the instance, the start and the method.
     reference
-        The method that others are compared with: cma by default, or the first method where cma is not among them.
+        The method to compare the others with: cma by default, or the first method if cma is not among them.
     targets
         Gaps to reach, or values where the minimum of a problem is not known; by default those of each problem.
     max_evals, max_time
-        Evaluations (by default 3000 per coordinate) and seconds of a run.
+        Maximum evaluations (by default 3000 per variable) and seconds of a run.
     starts
         "random" or "default".
 

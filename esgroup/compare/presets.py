@@ -1,4 +1,4 @@
-"""Presets: comparisons that have a name."""
+"""Presets: named comparisons."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PRESETS = {
         },
     ),
     "bbob": Preset(
-        "the 24 functions of the bbob suite, on instances that nothing here was tuned on",
+        "the 24 functions of the bbob suite, on instances that were not used for tuning",
         {
             "problems": tuple(f"bbob_f{i}" for i in range(1, 25)),
             "methods": ("esgroup", "cma", "bfgs-fd"),
@@ -49,7 +49,7 @@ PRESETS = {
         },
     ),
     "largescale": Preset(
-        "ten functions of the bbob-largescale suite, for structures that cost little",
+        "ten functions of the bbob-largescale suite, for cheap structures",
         {
             "problems": tuple(f"bbob_largescale_f{i}" for i in _LARGE),
             "methods": ("esgroup", *_CHEAP, "cma-vkd", "cma-diagonal", "cmaes-sep"),
@@ -59,12 +59,12 @@ PRESETS = {
         },
     ),
     "spd": Preset(
-        "functions of positive-definite matrices, searched themselves and through their logarithm and Cholesky factor",
+        "functions of positive-definite matrices, searched directly and through their logarithm and Cholesky factor",
         {
             "problems": ("matrix_inversion", "metric_nearness", "covariance_selection", "nearest_correlation"),
             "methods": ("wishart", "esgroup@log", "esgroup@cholesky", "cma@log", "cma@cholesky", "bfgs@log"),
             "dims": (3, 6, 10),
-            "seeds": (100, 101, 102, 103, 104),  # instances that nothing was tuned on
+            "seeds": (100, 101, 102, 103, 104),  # instances not used for tuning
             "targets": (1e1, 1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6),
         },
     ),

@@ -1,4 +1,4 @@
-"""The record of a run, and the CSV file of records: one line for each run, appended when the run has ended."""
+"""The record of a run, and the CSV file of records: one line per run, appended when the run has ended."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class RunRecord(NamedTuple):
     trajectory
         The improvements of the run, thinned.
     relative
-        Whether gaps are relative (`report.summary.measured`); never stored in the file.
+        Whether gaps are relative (`report.summary.measured`); not stored in the file.
     """
 
     problem: str
@@ -129,7 +129,7 @@ class RunRecord(NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """Whether the run went wrong, which is different from not reaching the target."""
+        """Whether the run failed, which is different from not reaching the target."""
         return self.ended in (Ended.NAN, Ended.ERROR, Ended.TIMEOUT, Ended.KILLED)
 
 

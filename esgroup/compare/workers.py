@@ -1,4 +1,4 @@
-"""Doing the runs of a comparison in processes of their own, and showing how many are done.
+"""Doing the runs of a comparison in separate processes, and showing how many are done.
 
 Each process does one run at a time and is killed if it does not finish in time.
 """
@@ -23,14 +23,14 @@ from esgroup.compare.records import Cell, Ended, RunRecord
 from esgroup.running.child import Child, Line, wait_for
 from esgroup.running.progress import duration as duration  # reports use it as well
 
-GRACE = 10.0  # seconds after max_time in which a run may still end by itself
+GRACE = 10.0  # seconds after max_time in which a run can still end by itself
 PREPARATION = 300.0  # seconds for loading, compiling and making the problem, before the clock of a run starts
 QUIET = 20.0  # seconds between two progress lines where stderr is not a terminal
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Worker:
-    """A process that does runs; it is replaced when it dies, hangs, or would disturb the next run."""
+    """A process that does runs; it is replaced if it dies, hangs, or would disturb the next run."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -1,4 +1,4 @@
-"""The search of a study: it is told every trial, and begun anew when it has ended."""
+"""The search of a study: it receives every trial, and restarts when it has stopped."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from esgroup.strategies.base import Proposed
 
 ASKED = "esgroup:asked"  # the system attribute of a trial that holds a `Sample`
 CONSTRAINTS = "constraints"  # Optuna's own: a list, or an attribute "constraints:name" for each
-_MORE = 1.1  # times as many trials, at least, before all of them are told again in their order
-_NONE = 2**63  # the number of a trial that is none yet
+_MORE = 1.1  # times as many trials, at least, before all of them are replayed in order
+_NONE = 2**63  # the number of a trial that does not exist yet
 
 
-# Which constraint: its place in what constraints_func returns and "", or -1 and the name that the objective has set.
+# Which constraint: its place in the result of constraints_func and "", or -1 and the name set by the objective.
 Constraint = tuple[int, str]
 
 
 class Run(NamedTuple):
-    """One search of those that follow each other: how many came before it, its seed, and the first trial it asked for.
+    """One of the successive searches: how many came before it, its seed, and the first trial it asked for.
 
-    The seed is that of the worker that began it.
+    The seed is that of the worker that started it.
     """
 
     number: int = 0
@@ -37,7 +37,7 @@ class Run(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """How a trial was asked for, as its system attribute has it: what other workers need to rank it as their own."""
+    """How a trial was asked for, as stored in its system attribute: what other workers need to rank it as their own."""
 
     space: int  # a checksum of the parameters
     run: int  # number and seed of the search
@@ -48,23 +48,23 @@ class Sample(NamedTuple):
 
     @classmethod
     def of(cls, trial: FrozenTrial, space: int) -> Sample | None:
-        """That of a trial; None if another sampler or a user has chosen its parameters, or some of them."""
+        """The sample of a trial; None if another sampler or a user chose some or all of its parameters."""
         stored = trial.system_attrs.get(ASKED)
-        if stored is None or stored[0] != space or "fixed_params" in trial.system_attrs:  # which enqueue_trial writes
+        if stored is None or stored[0] != space or "fixed_params" in trial.system_attrs:  # written by enqueue_trial
             return None
         return cls(*stored)
 
 
 class Following:
-    """A search that is told every trial of a study once, in the order in which they have finished.
+    """A search that receives every trial of a study once, in the order in which they finished.
 
-    The order is that of the times in the storage, so that all workers have the same search, apart from trials that one
-    of them has not seen yet. If a trial turns up later than one that finished after it, as may happen where clocks
-    differ, the search is told all trials anew, but not before there are a tenth more of them than the last time.
+    The order follows the times in the storage, so that all workers have the same search, apart from trials that one of
+    them has not seen yet. If a trial appears after one that finished later, as can happen if clocks differ, all trials
+    are replayed, but not before there are a tenth more of them than the last time.
 
-    The constraints are those of all trials that have finished. Mostly the first one has all of them; the search is told
-    all trials anew whenever one turns up that no trial had before. Nothing but the trials decides which there are, so
-    that this holds for a worker that joins later as well.
+    The constraints are those of all finished trials. Usually the first one has all of them; all trials are replayed
+    whenever a new constraint appears. The constraints depend only on the trials, so this also holds for a worker that
+    joins later.
     """
 
     def __init__(self, translation: Translation, sign: float, seed: int, make: Callable[[Run, int], Searcher]) -> None:
@@ -73,11 +73,11 @@ class Following:
         self.begin(Run(seed=seed))
 
     def begin(self, run: Run) -> None:
-        """Begin a search, which has been told nothing."""
+        """Start a search without any trials."""
         self.run, self.search = run, self.make(run, len(self.constraints))
-        self.seen = 0  # how many of the trials were looked at
-        self.waiting: list[int] = []  # those among them that had not finished
-        self.own: set[int] = set()  # trials that this search has asked for
+        self.seen = 0  # number of trials seen
+        self.waiting: list[int] = []  # trials seen that had not finished
+        self.own: set[int] = set()  # trials that this search asked for
         self._latest = (-math.inf, 0)
         self._in_order, self._again_at = True, 0
         self._looked_at = 0
@@ -88,9 +88,9 @@ class Following:
     def ask(self, trial: int) -> tuple[dict[str, Any], Sample]:
         """Return the parameters of a trial, and how it was asked for.
 
-        The samples of a generation are drawn together, because such samples are spread more evenly, and by a seed that
-        all workers have: each takes the one for the number of its trial, counted from the first of the generation. The
-        inner point of a search with constraints is one of the first that a generation draws, and asked for once.
+        The samples of a generation are drawn together, because they are then spread more evenly, with a seed that all
+        workers share: each takes the one for the number of its trial, counted from the first of the generation. The
+        inner point of a search with constraints is among the first that a generation draws, and asked for once.
         """
         search, run = self.search, self.run
         strategy, ledger, size = search.strategy, search.ledger, search.batch_size
@@ -112,7 +112,7 @@ class Following:
         return self.translation.params(strategy.domain.to_user(drawn.points)[0]), sample
 
     def follow(self, trials: Sequence[FrozenTrial]) -> None:
-        """Tell what has finished since the last call; begin another search if another worker has done so."""
+        """Pass on the trials that finished since the last call; start another search if another worker has done so."""
         waiting, finished = [], []
         constraints = set(self.constraints)
         for trial in itertools.chain([trials[number] for number in self.waiting], trials[self.seen :]):
@@ -147,19 +147,19 @@ class Following:
         self.waiting, self.seen = waiting, len(trials)
 
     def follow_anew(self, trials: Sequence[FrozenTrial], run: Run, again_at: int = 0) -> None:
-        """Begin a search and tell it all trials; where their order was wrong, once more when there are `again_at`."""
+        """Start a search and replay all trials; if their order was wrong, once more when there are `again_at`."""
         self.begin(run)
         self._again_at = again_at
         self.follow(trials)
 
     def _yields_to(self, sample: Sample, trial: int) -> bool:
-        """Whether a search that another worker has begun replaces this one: a later one, or the first of equals."""
+        """Whether a search started by another worker replaces this one: a later one, or the first of equals."""
         if sample.run == self.run.number and sample.seed != self.run.seed:
             return trial < self.run.first
         return sample.run > self.run.number
 
     def _concerns(self, sample: Sample | None, trial: int) -> bool:
-        """Whether a trial is one of this search, or was chosen by somebody else since it began."""
+        """Whether a trial belongs to this search, or was chosen by someone else since it started."""
         if sample is None:
             return self.run.number == 0 or trial >= self.run.first
         return sample.run == self.run.number and (sample.run == 0 or sample.seed == self.run.seed)
@@ -175,11 +175,11 @@ class Following:
         self.search.tell([point], [value], constraints=[constraints] if self.constraints else None)
 
     def _outcome(self, trial: FrozenTrial) -> tuple[float, list[float]]:
-        """What the search is told of a trial: its value, and all constraints of the study.
+        """What a trial means to the search: its value, and all constraints of the study.
 
-        A name that an objective has not set is a constraint that it does not have there, and fulfilled, as for Optuna.
-        But what constraints_func has not returned is not known, and the trial tells nothing, as if it had failed.
-        A constraint without bounds is worse than every number.
+        A name that an objective has not set is a constraint that does not exist there, and satisfied, as in Optuna.
+        But a constraint that constraints_func did not return is unknown, and the trial counts as failed. An infinite
+        constraint is worse than every number.
         """
         if trial.state == TrialState.PRUNED:
             value = math.inf
@@ -188,21 +188,21 @@ class Following:
         else:
             value = self.sign * trial.value
         found = constraints_of(trial)
-        unknown = math.nan if trial.state == TrialState.COMPLETE else 0.0  # of others the value says all
+        unknown = math.nan if trial.state == TrialState.COMPLETE else 0.0  # for other trials the value is enough
         told = [found.get(one, 0.0 if one[0] < 0 else unknown) for one in self.constraints]
         if math.inf in told and not math.isnan(value):
             value = math.inf
         return value, [0.0 if math.isinf(one) else one for one in told]
 
     def _adopt(self, point: dict[str, Any], sample: Sample) -> None:
-        """Take a point that another worker has asked for, or this one before it was stopped, as one of this search."""
+        """Treat a point that another worker, or this one before it was stopped, asked for as one of this search."""
         ledger = self.search.ledger
         row = self.search.strategy.domain.from_user("X", [point])
         drawn = Proposed(row, np.array([sample.local]), np.array([sample.tag], dtype=np.int64))
         ledger.asked.append(Batch(drawn, min(sample.generation, ledger.nit), {0}))
 
     def ended(self) -> bool:
-        """Whether the search should end; it can only say so when a generation has."""
+        """Whether the search should stop; this can only change when a generation ends."""
         if self.search.nit == self._looked_at:
             return False
         self._looked_at = self.search.nit
@@ -210,7 +210,7 @@ class Following:
 
 
 def constraints_of(trial: FrozenTrial) -> dict[Constraint, float]:
-    """The constraints of a trial, of constraints_func and of Trial.set_constraint, as versions of Optuna store them."""
+    """The constraints of a trial, from constraints_func and Trial.set_constraint, as versions of Optuna store them."""
     attributes, prefix = trial.system_attrs, f"{CONSTRAINTS}:"
     returned = {(place, ""): float(one) for place, one in enumerate(attributes.get(CONSTRAINTS) or ())}
     named = {(-1, name): float(one) for name, one in attributes.items() if name.startswith(prefix)}
@@ -218,5 +218,5 @@ def constraints_of(trial: FrozenTrial) -> dict[Constraint, float]:
 
 
 def _finished_at(trial: FrozenTrial) -> tuple[float, int]:
-    """When a trial has finished, by the clock of the worker that had it; of equal times the first trial is first."""
+    """When a trial finished, by the clock of its worker; of equal times the first trial is first."""
     return (-math.inf if trial.datetime_complete is None else trial.datetime_complete.timestamp(), trial.number)

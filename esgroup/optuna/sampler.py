@@ -34,7 +34,7 @@ _logger = optuna.logging.get_logger("optuna.esgroup")  # with the verbosity that
 
 
 class EsgroupSampler(BaseSampler):
-    """Search over all parameters of an Optuna study together: numbers by a Gaussian, choices by their probabilities.
+    """Search over all parameters of an Optuna study together: numbers with a Gaussian, choices with probabilities.
 
     The search is over the parameters that all completed trials have in common, with the same distributions. Others, and
     all parameters of the first trial, are sampled by `independent_sampler`.
@@ -47,8 +47,8 @@ class EsgroupSampler(BaseSampler):
     sigma0 : default 1/6
         First standard deviation of numbers as a share of their range, of that of their logarithm if they have log=True.
     seed : default None
-        Seed of the search, and of the random values of what is not searched. Workers with the same seed ask for
-        different points.
+        Seed of the search, and of the random values of parameters that are not searched. Workers with the same seed
+        ask for different points.
     n_startup_trials : default 1
         Completed trials before the search starts; until then parameters are sampled independently.
     popsize : default None
@@ -56,21 +56,21 @@ class EsgroupSampler(BaseSampler):
     structure : default "auto"
         The structure of the covariance of numbers, as for `Searcher`.
     restarts : default True
-        Whether a search that has ended is followed by one from a random point with twice the population. Without, it
-        goes on as it is.
+        Whether a search that has stopped is followed by one from a random point with twice the population. Otherwise it
+        continues unchanged.
     independent_sampler : default None
         A sampler of Optuna; by default `RandomSampler`.
     warn_independent_sampling : default True
-        Whether the log says, once for each parameter, that it is not searched but sampled independently.
+        Whether to log, once for each parameter, that it is not searched but sampled independently.
     constraints_func : default None
-        A function of a finished trial that returns numbers, which must be at most 0. It is called after a trial was
-        completed or pruned. Constraints that an objective sets by `trial.set_constraint` need no such function; where
-        it does not set one, that one is fulfilled. All of them have multipliers, as in `Searcher(constraints=...)`.
+        A function of a finished trial that returns numbers, which must be at most 0. It is called after a trial is
+        completed or pruned. Constraints set by the objective with `trial.set_constraint` need no such function; a
+        constraint that a trial does not set is satisfied. All have multipliers, as in `Searcher(constraints=...)`.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument is not valid, at once or in the first trial that needs it.
+        If an argument is not valid, immediately or in the first trial that needs it.
 
     Examples
     --------
@@ -130,9 +130,9 @@ class EsgroupSampler(BaseSampler):
         self._lock = threading.RLock()
 
     def reseed_rng(self) -> None:
-        """Take another seed, which Optuna asks for when a sampler is copied to several workers.
+        """Take another seed; Optuna calls this when a sampler is copied to several workers.
 
-        The search of a study goes on with the seed that all of its workers have.
+        The search of a study continues with the seed that all its workers have.
         """
         self._seed = _entropy()
         if self._independent_sampler is not None:
@@ -148,7 +148,7 @@ class EsgroupSampler(BaseSampler):
         return {name: distribution for name, distribution in common.items() if searchable(distribution)}
 
     def _belong_to(self, study: optuna.Study) -> None:
-        """Forget the last study if this is another one."""
+        """Forget the last study if this is a different one."""
         if self._study != study.study_name:
             self._study, self._common = study.study_name, IntersectionSearchSpace()
             self._started, self._following = False, None
@@ -179,7 +179,7 @@ class EsgroupSampler(BaseSampler):
         return params
 
     def _followed(self, study: optuna.Study, distributions: dict[str, BaseDistribution]) -> Following:
-        """The search over these parameters: a new one, which is told all trials, if it was over others."""
+        """The search over these parameters: a new one, which receives all trials, if the last one was over others."""
         following = self._following
         if following is None or following.translation.distributions != distributions:
             translation = Translation(distributions, self._x0, self._sigma0)
@@ -214,8 +214,8 @@ class EsgroupSampler(BaseSampler):
             _logger.warning(
                 f"The parameter {param_name!r} of trial {trial.number} is sampled by {type(sampler).__name__} and not "
                 "searched: not all completed trials have it, its "
-                "distribution has changed, or its numbers are too large. It is said once for each parameter; "
-                "EsgroupSampler(warn_independent_sampling=False) does not say it."
+                "distribution has changed, or its numbers are too large. This warning appears once per parameter; turn "
+                "it off with EsgroupSampler(warn_independent_sampling=False)."
             )
         return sampler.sample_independent(study, trial, param_name, param_distribution)
 

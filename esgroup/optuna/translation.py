@@ -28,7 +28,7 @@ class Number:
         return None if self.distribution.log else self.distribution.step
 
     def parameter(self, start: Any, share: float) -> Real | Integer:
-        """What is searched, from a value or else from the middle, with a share of the range as width."""
+        """What is searched, starting at a value or else in the middle, with a share of the range as width."""
         distribution = self.distribution
         low, high, log = distribution.low, distribution.high, distribution.log
         first = None if start is None else self.inner(start)
@@ -88,7 +88,7 @@ def _part(distribution: Any) -> Number | Category:
 
 
 class Translation:
-    """The way from parameters of trials to points of a `Space` and back."""
+    """Translates parameters of trials to points of a `Space` and back."""
 
     def __init__(
         self, distributions: Mapping[str, BaseDistribution], x0: Mapping[str, Any], sigma0: float
@@ -99,7 +99,7 @@ class Translation:
         self.space = Space({name: part.parameter(x0.get(name), sigma0) for name, part in self.parts.items()})
 
     def point(self, trial: FrozenTrial) -> dict[str, Any] | None:
-        """The point of a trial, None if it has no values for some parameters, or such with another distribution."""
+        """The point of a trial; None if some parameters have no value, or another distribution."""
         for name, distribution in self.distributions.items():
             other = trial.distributions.get(name)
             if other is not distribution and other != distribution:

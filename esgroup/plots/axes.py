@@ -1,4 +1,4 @@
-"""What the panels of figures have in common: values on a logarithmic axis, grids, numbers as words."""
+"""Shared parts of the panels of figures: values on a logarithmic axis, grids, numbers as text."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from esgroup.checks import Array
 from esgroup.plots.style import GRID
 
 MOST_POINTS = 2000  # per line: more cannot be seen, and make files large
-FURTHEST = 1e150  # values are drawn as if they were at most this, and this small: sums, margins and squares are finite
+FURTHEST = 1e150  # larger and smaller values are drawn at it and its inverse: sums, margins and squares stay finite
 
 
 def thinned(count: int, most: int = MOST_POINTS) -> Array:
-    """Indices of the points of a line that are drawn, with both ends."""
+    """Indices of the points of a line to draw, with both ends."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
 
 
 def drawable(values: Array) -> Array:
-    """Move values that are too large or too small for an axis to where it may end; zeros and NaN stay."""
+    """Clip values that are too large or too small for an axis; zeros and NaN stay."""
     return np.where(values == 0, 0.0, np.copysign(np.clip(np.abs(values), 1 / FURTHEST, FURTHEST), values))
 
 
 def shift(values: Array) -> tuple[float, str]:
-    """What to subtract from the values to show them on a logarithmic axis, and the label of the axis."""
+    """What to subtract from the values for a logarithmic axis, and the label of the axis."""
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if len(finite) else (1.0, 1.0)
     if low > 0 and (high >= 2 * low or high == low):
@@ -34,7 +34,7 @@ def shift(values: Array) -> tuple[float, str]:
 
 
 def positive(values: Array) -> Array:
-    """Replace what has no logarithm by NaN."""
+    """Replace values without a logarithm by NaN."""
     return np.where(values > 0, values, np.nan)
 
 
@@ -47,7 +47,7 @@ def log_scale(axes: Any, values: Array) -> None:
 
 
 def _log_formatter() -> Any:
-    """Formatter with powers of ten where they are shorter: 0.05 and 20, but 10^-6."""
+    """Formatter that uses powers of ten where they are shorter: 0.05 and 20, but 10^-6."""
     from matplotlib.ticker import LogFormatterSciNotation
 
     class Formatter(LogFormatterSciNotation):
@@ -68,7 +68,7 @@ def framed(axes: Any) -> None:
 
 
 def notebook(axes: Any, evaluations: float, *, named: bool) -> None:
-    """Frame a panel over so many evaluations; `named` says whether its x axis has a name."""
+    """Frame a panel over this many evaluations; `named` says whether its x axis has a name."""
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
     framed(axes)
@@ -83,7 +83,7 @@ def notebook(axes: Any, evaluations: float, *, named: bool) -> None:
 
 
 def head(figure: Any, headers: Sequence[dict[str, Any]], most: int) -> None:
-    """Write above a figure what all its runs have in common, in at most so many letters."""
+    """Write above a figure what all its runs have in common, in at most `most` letters."""
     parts = (
         {header.get("problem") for header in headers},
         {size(header["dim"], header.get("shape", ())) for header in headers},
@@ -101,15 +101,15 @@ def size(dim: int, shape: Sequence[int]) -> str:
 
 
 def coordinate(j: int) -> str:
-    """Name a coordinate without a name: x₁, x₂, ..."""
+    """Name of a variable that has none: x₁, x₂, ..."""
     return "x" + str(j + 1).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
 def short(text: str, most: int) -> str:
-    """Cut a text that would leave no room for the panels."""
+    """Truncate text that would leave no room for the panels."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def minus(number: str) -> str:
-    """Write a number with the sign for minus in place of a hyphen."""
+    """Write a number with a minus sign instead of a hyphen."""
     return number.replace("-", "−")

@@ -16,22 +16,22 @@ from esgroup.plots.style import LINES, check_out, new_figure
 from esgroup.running.history import Recorded, read
 
 STYLES = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))  # where there are more runs than colors
-MOST_INSIDE = 8  # names in a legend inside the panel; more are beside it
+MOST_INSIDE = 8  # names in a legend inside the panel; longer legends are next to it
 LONGEST_NAME, LONGEST_TITLE = 60, 90  # letters
 
 
 def overlay(histories: Sequence[str | PathLike[str]], out: str | PathLike[str]) -> Path:
     """Draw the best values of several runs over their evaluations, one color for each history.
 
-    With constraints, a line is dotted and thin until there is a feasible point. Needs matplotlib, which comes with the
-    extra "plot".
+    With constraints, a line is dotted and thin until there is a feasible point. Needs matplotlib, from the extra
+    "plot".
 
     Parameters
     ----------
     histories
-        Files that `minimize(..., history=...)` has written, at least one.
+        Files written by `minimize(..., history=...)`, at least one.
     out
-        Where to write the figure; the path ends in .png, .svg or .pdf.
+        Path of the figure, ending in .png, .svg or .pdf.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def overlay(histories: Sequence[str | PathLike[str]], out: str | PathLike[str]) 
     Raises
     ------
     ValueError
-        If there is no history, one of them is not a history, or `out` is one of them, has another suffix or is in a
+        If there is no history, a file is not a history, or `out` is one of the files, has another suffix or is in a
         folder that does not exist.
     ImportError
         If matplotlib is not installed.
@@ -60,14 +60,14 @@ def overlay(histories: Sequence[str | PathLike[str]], out: str | PathLike[str]) 
 
 
 def names(paths: Sequence[Path]) -> list[str]:
-    """A name for each file: as much of the end of its path as distinguishes all files."""
+    """A name for each file: the shortest end of its path that distinguishes all files."""
     plain = [path.with_suffix("").parts for path in paths]
     longest = max(len(parts) for parts in plain)
     for length in range(1, longest + 1):
         short = ["/".join(parts[-length:]) for parts in plain]
         if len(set(short)) == len(set(paths)):
             return short
-    return [str(path) for path in paths]  # they differ in their suffix only
+    return [str(path) for path in paths]  # they differ only in their suffix
 
 
 def draw(figure: Any, runs: Sequence[Recorded], labels: Sequence[str]) -> None:
@@ -91,7 +91,7 @@ def draw(figure: Any, runs: Sequence[Recorded], labels: Sequence[str]) -> None:
 
 
 def _line(axes: Any, run: Recorded, values: Any, label: str, style: dict[str, Any]) -> None:
-    """Draw one run; its last value has a dot, so that lines which end early are seen to end."""
+    """Draw one run; a dot marks its last value, so that the end of a short line is visible."""
     keep = thinned(len(values))
     x, y, feasible = run.nfev[keep], values[keep], run.feasible[keep]
     if not feasible.all():

@@ -17,7 +17,7 @@ from esgroup.plots.axes import coordinate, drawable, head, log_scale, minus, not
 from esgroup.plots.style import INK, PALE, RULE, check_out, new_figure
 from esgroup.running.history import Recorded, read
 
-MOST_LABELS = 6  # names of coordinates beside a panel
+MOST_LABELS = 6  # names of variables next to a panel
 LONGEST_NAME, LONGEST_TITLE = 40, 110  # letters
 DRAWN = ("best_f", "gen_best", "sigma", "axis_ratio", "mean", "stds")
 
@@ -26,14 +26,14 @@ def plot(history: str | PathLike[str], out: str | PathLike[str]) -> Path:
     """Draw a history: best value, step size, axis ratio, mean and standard deviations over evaluations.
 
     With constraints, the best value is drawn dashed in another color until there is a feasible point. Needs
-    matplotlib, which comes with the extra "plot".
+    matplotlib, from the extra "plot".
 
     Parameters
     ----------
     history
-        A file that `minimize(..., history=...)` has written.
+        A file written by `minimize(..., history=...)`.
     out
-        Where to write the figure; the path ends in .png, .svg or .pdf.
+        Path of the figure, ending in .png, .svg or .pdf.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def _coordinates(axes: Any, run: Recorded, values: Array, label: str, scale: str
 
 
 def _line(axes: Any, run: Recorded, values: Array, **style: Any) -> None:
-    """Draw a line over the evaluations, thinned to what can be seen, and broken where the search was restarted."""
+    """Draw a line over the evaluations, thinned to what is visible, and broken where the search restarted."""
     keep = thinned(len(values))
     x, y, breaks = run.nfev[keep], values[keep], np.flatnonzero(np.diff(run.restart[keep])) + 1
     if len(x) < 3:
@@ -143,7 +143,7 @@ def _line(axes: Any, run: Recorded, values: Array, **style: Any) -> None:
 
 
 def _name_lines(axes: Any, ends: Array, colors: Array, names: Sequence[str]) -> None:
-    """Write the names of a few lines at the right edge, moved apart where they would touch."""
+    """Write the names of a few lines at the right edge, moved apart if they would touch."""
     axes.set_ylim(axes.get_ylim())  # heights are final from here
     picked = np.unique(np.linspace(0, len(ends) - 1, min(len(ends), MOST_LABELS)).round().astype(int))
     picked = picked[np.isfinite(ends[picked])]

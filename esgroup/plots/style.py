@@ -1,4 +1,4 @@
-"""What all figures share: file formats, colors, and how an empty figure is made."""
+"""Shared by all figures: file formats, colors, and how to make an empty figure."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 SUFFIXES = (".png", ".svg", ".pdf")
 INK, PALE, GRID, RULE = "#1b4965", "#9dbccf", "#e6e6e6", "#b0563b"
-# one for each line of a figure; they can be told apart without red and green, too
+# one per line of a figure; distinguishable also without telling red from green
 LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#6a3d9a", "#555555")
 
 
 def check_out(out: str | PathLike[str]) -> Path:
-    """Check where a figure is to be written, before anything is computed, and return the path.
+    """Check where to write a figure, before anything is computed, and return the path.
 
     Parameters
     ----------
     out
-        Path that ends in .png, .svg or .pdf, in a folder that exists.
+        Path that ends in .png, .svg or .pdf, in an existing folder.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def check_out(out: str | PathLike[str]) -> Path:
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(f"the figure's file must end in {', '.join(SUFFIXES)}, got {str(out)!r}")
     if not path.parent.is_dir():
-        raise ValueError(f"the figure's file must be in a folder that exists, got {str(out)!r}")
+        raise ValueError(f"the figure's file must be in an existing folder, got {str(out)!r}")
     if find_spec("matplotlib") is None:  # not imported yet: that takes half a second, and a search may come first
         raise ImportError("figures need matplotlib: pip install 'esgroup[plot]'")
     return path

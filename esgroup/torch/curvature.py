@@ -13,12 +13,12 @@ from esgroup.torch.layers import Factors, Gradients
 
 
 class Curvature:
-    """What the optimizer asks for when it refreshes its factors. Derived classes say where it comes from.
+    """What the optimizer needs when it refreshes its factors. Derived classes define where it comes from.
 
     Attributes
     ----------
     wanted : bool
-        Whether the next step will ask: the optimizer sets it, so that nothing is computed in vain.
+        Whether the next step needs it: the optimizer sets it, so that nothing is computed in vain.
     batch_size : int
         The number of examples in a mini-batch; the loss is their mean.
     """
@@ -27,10 +27,10 @@ class Curvature:
     batch_size: int = 1
 
     def check(self, parameters: Sequence[Tensor]) -> None:
-        """Raise an error if what a step needs for these parameters has not been seen."""
+        """Raise an error if a step lacks what it needs for these parameters."""
 
     def forget(self) -> None:
-        """Drop what was seen: a step has used it."""
+        """Drop what was observed: a step has used it."""
 
     def of_matrices(self, parameters: Sequence[Tensor], gradients: Tensor) -> Gradients | Factors:
         """The curvature of weight matrices of one shape.
@@ -50,9 +50,9 @@ class Curvature:
 
 
 class SquaredGradient(Curvature):
-    """batch_size G G^T of the gradient G of a mini-batch, which is there anyway.
+    """batch_size G G^T of the gradient G of a mini-batch, which is available anyway.
 
-    Where the mean gradient is small beside its noise, E[G G^T] = E[g g^T] / batch_size. No example is seen alone.
+    If the mean gradient is small compared with its noise, E[G G^T] = E[g g^T] / batch_size. No example is used alone.
 
     Parameters
     ----------

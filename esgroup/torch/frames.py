@@ -1,12 +1,12 @@
 """A group whose dense directions follow the gradients: k of them, in a frame that turns.
 
-With block triangular matrices the k coordinates that have a dense block are the first ones, whichever they are. Here
+With block triangular matrices the k coordinates with a dense block are always the first ones. Here
 the basis is reflected first: Q = I - V V^T with V^T V = 2 I is symmetric and orthogonal, and its first k columns are
 any k orthonormal directions. In this basis the matrices are [[F, 0], [0, D]] with F dense and D diagonal. For a fixed Q
 they are a group, and every formula of a group holds.
 
-The local vectors are those of the block triangular group. Their block that couples the k directions with all others,
-which there is stored, turns the frame here: where it is zero on average the frame spans k eigenvectors.
+The local vectors are those of the block triangular group. The block that couples the k directions with all others,
+which that group stores, turns the frame here: if it is zero on average, the frame spans k eigenvectors.
 """
 
 from __future__ import annotations

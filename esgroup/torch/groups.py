@@ -1,4 +1,4 @@
-"""The groups of structured matrices on tensors: what one step of the optimizer needs of them.
+"""The groups of structured matrices on tensors: what one step of the optimizer needs from them.
 
 An element is packed as in `esgroup.groups`, in the last dimension of a tensor; dimensions before it are layers of one
 shape. Points are rows. The optimizer keeps K = A^-1 of a square root A of the precision: with it a step of the mean

@@ -21,17 +21,17 @@ from esgroup.torch.layers import MatrixLayers, Roots
 from esgroup.torch.plan import Plan, first_state, layers_of, named, working_dtype
 from esgroup.torch.posterior import as_matrix_gaussian, from_matrix_gaussian
 
-MOST_SKIPPED = 10  # of so many steps in a row that are skipped there is a warning
+MOST_SKIPPED = 10  # skipped steps in a row after which there is a warning
 ROOM = 1e6  # gradients are too large if this times their square overflows
 STRUCTURE = ("rows", "cols")
 RATES = ("lr", "momentum", "curvature_lr", "refresh", "warm_up")
-OPTIONS = (*STRUCTURE, *RATES, "damping", "first_precision", "l2", "entropy")  # what a group may have for itself
-OF_ALL = ("batch_size", "curvature", "data_size")  # what no group of parameters has for itself
+OPTIONS = (*STRUCTURE, *RATES, "damping", "first_precision", "l2", "entropy")  # a group can have its own
+OF_ALL = ("batch_size", "curvature", "data_size")  # the same for all groups of parameters
 COPIED = ("curvature", "_data_size", "_unfinite", "_in_a_row", "_skipped")  # what a copy has besides torch's own
 
 
 class StructuredNGD(Optimizer):
-    """Natural-gradient descent with a matrix Gaussian for every layer, in the place of Adam.
+    """Natural-gradient descent with a matrix Gaussian for every layer, as a replacement for Adam.
 
     Every weight matrix of shape (d, p) has a Gaussian with the mean E, which is the parameter, and the precision N S,
     S = (A A^T) (x) (B B^T), whose square roots A (p columns) and B (d rows) lie in matrix groups; convolutions are
@@ -45,7 +45,7 @@ class StructuredNGD(Optimizer):
     Parameters
     ----------
     params : iterable
-        Parameters, or groups of parameters as dicts; a group may have any of the options below but `batch_size`,
+        Parameters, or groups of parameters as dicts; a group can have any of the options below except `batch_size`,
         `curvature` and `data_size`.
     lr : float or Tensor
         Step of the means. Schedulers change it.
@@ -71,7 +71,7 @@ class StructuredNGD(Optimizer):
     entropy : float
         gamma, the weight of the entropy. S settles at (E[g g^T] + l2 + damping) / entropy.
     refresh : int
-        A and B are moved in every step with this distance.
+        A and B move once every this many steps.
     warm_up : float
         c2 of the paper's step sizes: all rates are multiplied by 1 - warm_up^t, with 0.999 in the paper; 0 for none.
     data_size : int, optional
@@ -79,12 +79,12 @@ class StructuredNGD(Optimizer):
 
     Notes
     -----
-    A step with a gradient that is not finite, or whose square is not, is left out and counted (`skipped`); after ten
+    A step with a gradient that is not finite, or whose square is not, is skipped and counted (`skipped`); after ten
     in a row there is a warning. On accelerators nothing is copied to the host in a step, and the warning comes when
     `skipped` is read.
 
-    Every step is bounded: a matrix changes by at most the part lr of its norm and never by more than 0.02, in the first
-    50 steps by less; the whitened momentum is at most as large as one mini-batch's gradient; and each factor
+    Every step is bounded: a matrix changes by at most the fraction lr of its norm and never by more than 0.02, in the
+    first 50 steps by less; the whitened momentum is at most as large as one mini-batch's gradient; and each factor
     of S grows at most by 6.25 in a refresh.
 
     Examples
@@ -119,7 +119,7 @@ class StructuredNGD(Optimizer):
     ) -> None:
         given = locals()
         if (batch_size is None) == (curvature is None):
-            raise TypeError("one of batch_size (examples in a mini-batch) and curvature must be given, and not both")
+            raise TypeError("exactly one of batch_size (examples in a mini-batch) and curvature must be given")
         self.curvature = SquaredGradient(batch_size) if curvature is None else curvature  # type: ignore[arg-type]
         checks.instance("curvature", self.curvature, Curvature)
         self._data_size = None if data_size is None else checks.whole_number("data_size", data_size, least=1)
@@ -222,14 +222,14 @@ class StructuredNGD(Optimizer):
         return finite
 
     def _say_skipped(self, in_a_row: int, depth: int) -> None:
-        """Warn of ten skipped steps; the caller of the optimizer is so many calls away (torch wraps `step` twice)."""
+        """Warn of ten skipped steps; the optimizer's caller is `depth` calls away (torch wraps `step` twice)."""
         if in_a_row == MOST_SKIPPED:
             text = f"the gradients of the last {in_a_row} steps were not finite: parameters have not changed since then"
             warnings.warn(text, RuntimeWarning, stacklevel=depth)
 
     @property
     def skipped(self) -> int:
-        """The number of steps that were left out because a gradient was not finite."""
+        """The number of steps skipped because a gradient was not finite."""
         if self._unfinite is None:
             return self._skipped
         in_a_row, skipped = (int(number) for number in self._unfinite.tolist())
@@ -238,7 +238,7 @@ class StructuredNGD(Optimizer):
         return self._skipped + skipped
 
     def _current_plans(self, number: int) -> list[Plan]:
-        """The plans of a group for the parameters that have gradients; made anew when these are others."""
+        """The plans of a group for the parameters that have gradients; new plans if these have changed."""
         group = self.param_groups[number]
         ready = [p for p in group["params"] if p.grad is not None]
         known = self._plans.get(number)
@@ -246,7 +246,7 @@ class StructuredNGD(Optimizer):
             return known.plans
         return self._new_plans(number, ready)
 
-    @torch._disable_dynamo  # type: ignore[attr-defined]  # compiling what is done once costs more than it saves
+    @torch._disable_dynamo  # type: ignore[attr-defined]  # compiling what runs once costs more than it saves
     def _new_plans(self, number: int, ready: list[Tensor]) -> list[Plan]:
         group = self.param_groups[number]
         kinds: dict[Any, list[Tensor]] = {}
@@ -282,7 +282,7 @@ class StructuredNGD(Optimizer):
         p.copy_(mean)
         for name, root in new._asdict().items():
             self.state[p][name].copy_(root)
-        self._plans.clear()  # what these have made of the roots
+        self._plans.clear()  # they hold values derived from the roots
 
     def _roots(self, p: Tensor) -> tuple[MatrixLayers, Roots]:
         group = self._group_of(p)
@@ -298,7 +298,7 @@ class StructuredNGD(Optimizer):
         raise ValueError(f"the parameter must belong to this optimizer, got {named(p)}")
 
     def draw(self, p: Tensor, temperature: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
-        """A sample of the distribution of a parameter, at a temperature that multiplies the covariance."""
+        """A sample from the distribution of a parameter, at a temperature that multiplies the covariance."""
         group, dtype = self._group_of(p), working_dtype(p)
         scale = math.sqrt(checks.real_number("temperature", temperature, positive=True) / self.data_size)
         state = self.state[p] or first_state(group, p)
@@ -319,17 +319,17 @@ class StructuredNGD(Optimizer):
 
     @contextmanager
     def sampled(self, temperature: float = 1.0, generator: torch.Generator | None = None) -> Iterator[None]:
-        """Within this context the parameters are a sample of their distribution, afterwards its mean again.
+        """Within this context the parameters are a sample from their distribution, afterwards its mean again.
 
-        A gradient that is computed inside is taken at the sample: with `step` outside, the expectation over the
-        distribution in the formulas is estimated by one sample.
+        A gradient computed inside is taken at the sample: with `step` outside, one sample estimates the expectation
+        over the distribution in the formulas.
 
         Parameters
         ----------
         temperature : float
             Multiplies the covariance, (N S)^-1.
         generator : torch.Generator, optional
-            Source of random numbers; torch's own if it is left out.
+            Source of random numbers; torch's own by default.
         """
         temperature = checks.real_number("temperature", temperature, positive=True)
         if self._is_sampled:
@@ -429,7 +429,7 @@ class StructuredNGD(Optimizer):
 
 
 class PlanSet(NamedTuple):
-    """The plans of a group, with the parameters and shapes that they were made for."""
+    """The plans of a group, with the parameters and shapes they were made for."""
 
     ready: list[Tensor]
     shapes: list[torch.Size]

@@ -1,7 +1,7 @@
 """Tensors that hold the state of many layers at once, so that a step is a few operations.
 
 All gradients of a plan are one flat tensor, ordered by the shapes of the matrices, with the vectors last. The momentum
-is another one, and what an optimizer stores for a single parameter are views into these.
+is another one, and what an optimizer stores for a single parameter is a view into these.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ FRAME = 8  # directions of a frame, by default
 LARGEST_WHITE = 1.0
 #: The same for a single entry of a vector.
 LARGEST_ENTRY = 3.0
-#: A matrix changes by at most this part of its norm in one step, or by the part lr if that is less.
+#: A matrix changes by at most this fraction of its norm in one step, or by the fraction lr if that is less.
 LARGEST_CHANGE = 0.02
-#: This bound grows over so many first steps, in which S is not yet that of the loss.
+#: This bound grows over this many first steps, in which S does not yet match the loss.
 SETTLING = 50
-#: The norm that a matrix of zeros is taken to have, as the root mean square of its entries.
+#: The norm assumed for a matrix of zeros, as the root mean square of its entries.
 SMALLEST_ENTRY = 1e-2
 Options = dict[str, Any]
 State = dict[str, Any]
@@ -104,7 +104,7 @@ def _cut(structure: str, dim: int) -> Group:
 
 @dataclasses.dataclass(frozen=True)
 class Stack:
-    """Matrices of one shape: where they are among the parameters and in the flat tensors, and their roots."""
+    """Matrices of one shape: their places among the parameters and in the flat tensors, and their roots."""
 
     layers: MatrixLayers
     first: int
@@ -118,7 +118,7 @@ class Stack:
 
     def natural(self, momentum: Tensor) -> Tensor:
         """S^-1 Z of the momentum Z, a part of the flat one."""
-        if torch.compiler.is_compiling():  # a graph must not have inputs that share memory: views are made in it
+        if torch.compiler.is_compiling():  # inputs of a graph must not share memory: views are made inside it
             z, (rows, cols) = self.of(momentum), self.layers.grams(self.roots)
         else:
             if not self.grams:
@@ -127,7 +127,7 @@ class Stack:
         return self.layers.rows.gram_left(rows, self.layers.cols.gram_right(cols, z))
 
     def sides(self, seen: Seen, ridge: float) -> list[Side]:
-        """Rows and columns, with what was seen of the curvature."""
+        """Rows and columns, with the observed curvature."""
         local = self.layers.local_curvature(self.roots, seen, ridge)
         groups = (self.layers.rows, self.layers.cols)
         return [Side(*parts) for parts in zip(groups, self.roots, local, strict=True)]
@@ -138,7 +138,7 @@ class Stack:
         return self.begin + self.count * math.prod(self.shape)
 
     def of(self, flat: Tensor) -> Tensor:
-        """The part of a flat tensor that belongs here, (count, d, p)."""
+        """The part of a flat tensor that holds these matrices, (count, d, p)."""
         return flat[self.begin : self.end].view(self.count, *self.shape)
 
 
@@ -171,7 +171,7 @@ class Plan:
         self.root = torch.cat([states[p]["root"].flatten() for p in vectors]) if vectors else None
         self._sizes = [p.numel() for p in self.parameters]
         self._momenta = self.momentum.split(self._sizes)[: len(matrices)]
-        # what bounds a step, one number for each matrix
+        # the bounds of a step, one number per matrix
         entries = torch.tensor(self._sizes[: len(matrices)], dtype=self.dtype, device=self.momentum.device).sqrt()
         self._white_scale, self._least_norm = entries * LARGEST_WHITE, entries * SMALLEST_ENTRY
         self._share(states)
@@ -218,7 +218,7 @@ class Plan:
             means = torch.cat([p.detach().reshape(-1) for p in self.parameters]).to(self.dtype)
             gradient = gradient.add(means, alpha=o["l2"])
         self.momentum.lerp_(gradient, (1 - o["momentum"]) * gate)
-        correction = 1 / (1 - o["momentum"] ** self.step.clamp(min=1))  # behind a closed gate there may be no step yet
+        correction = 1 / (1 - o["momentum"] ** self.step.clamp(min=1))  # with a closed gate there may be no step yet
         noise = math.sqrt(o["entropy"] / curvature.batch_size)
         rate = o["lr"] * warm * gate
         parts = [stack.natural(self.momentum).flatten() for stack in self.stacks]
@@ -263,7 +263,7 @@ class Plan:
 
 
 def _gated(seen: Any, gate: float | Tensor) -> Any:
-    """A curvature, which may not be finite, with zeros behind a closed gate."""
+    """A curvature, which may not be finite, with zeros if the gate is closed."""
     if not isinstance(gate, Tensor):
         return seen
     if isinstance(seen, Tensor):

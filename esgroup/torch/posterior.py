@@ -1,4 +1,4 @@
-"""What a trained state says of its uncertainty: calibration, and single layers as distributions of the package."""
+"""The uncertainty of a trained state: calibration, and single layers as distributions of the package."""
 
 from __future__ import annotations
 

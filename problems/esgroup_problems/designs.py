@@ -1,7 +1,7 @@
 """Eight engineering designs with constraints: the smallest cost or weight within limits of strength and size.
 
-Several variants of most of them circulate, with minima of their own; each maker says which one it is. A constraint is
-written relative to its limit, as value / limit - 1 <= 0, so that all are numbers of a like size, whatever their units.
+Several variants of most of them circulate, with different minima; each maker says which one it is. A constraint is
+written relative to its limit, as value / limit - 1 <= 0, so that all have similar sizes, whatever their units.
 The functions that compute them take one point, (dim,), or several as rows, (n, dim).
 
 The minimizers were computed for this module: by formulas for the three-bar truss and the cantilever, for the others by
@@ -281,7 +281,7 @@ def _three_bars_constraints(x: Array) -> Array:
 
 @register
 def three_bar_truss(dim: int = 2) -> Problem:
-    """Smallest volume of a truss of three bars, of which the outer two are alike; three limits of stress.
+    """Smallest volume of a truss of three bars, the outer two alike; three limits of stress.
 
     Load 2 kN / cm^2, limit of stress 2 kN / cm^2, length 100 cm, areas from 0 to 1 (Ray, Saini 2001; Ray, Liew 2003).
     The minimum is 100 (sqrt(2) + sqrt(6) / 2) = 263.8958434 at ((1 + 1 / sqrt(3)) / 2, 1 / sqrt(6)), where only the
@@ -317,7 +317,7 @@ def _cantilever_constraints(x: Array) -> Array:
 
 @register
 def cantilever_beam(dim: int = 5) -> Problem:
-    """Lightest cantilever of five hollow parts, of which the heights are sought; one limit of deflection.
+    """Heights of five hollow parts of the lightest cantilever; one limit of deflection.
 
     f = 0.0624 sum x_i and g = 61 / x_1^3 + 37 / x_2^3 + 19 / x_3^3 + 7 / x_4^3 + 1 / x_5^3 - 1 (Svanberg 1987).
     By Lagrange x_i = c_i^(1/4) s^(1/3) and f = 0.0624 s^(4/3), with the numerators c and s = sum c_i^(1/4): 1.339956;

@@ -73,7 +73,7 @@ def lynx_hare(dim: int = 6) -> Problem:
     hares' = (a - b lynxes) hares and lynxes' = (d hares - c) lynxes. The six coordinates are the logarithms of a, b, c,
     d and of both populations in 1900, in thousands. f is the sum of the squared differences between the logarithms of
     model and data; NaN where the equation cannot be solved. The minimum, 2.0186612, was found by least squares from 60
-    starts, of which half ended there and half in a local minimum of 16.15. The integration leaves an uncertainty of
+    starts; half ended there and half in a local minimum of 16.15. The integration leaves an uncertainty of
     about 10^-9 in f.
     """
     fixed_dim("lynx_hare", dim, 6)

@@ -15,7 +15,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.problem_registry import near
 
-#: A pair (low, high) for all coordinates, or an array with one such pair per coordinate as rows; None for no bounds.
+#: A pair (low, high) for all variables, or an array with one such pair per variable as rows; None for no bounds.
 Bounds = tuple[float, float] | Array | None
 
 #: What is searched: vectors, symmetric positive-definite matrices, matrices, or one number (a vector of length one).
@@ -37,7 +37,7 @@ class Problem:
     batch
         Values of several points at once, (n, *shape).
     x0, sigma0
-        Where a search starts, and its initial standard deviation: a number, or one for each coordinate.
+        Where a search starts, and its initial standard deviation: a number, or one for each variable.
     description
         One line that says what the problem is.
     source
@@ -45,9 +45,9 @@ class Problem:
     space
         "vector", "spd" (positive-definite matrices), "matrix" or "scalar".
     bounds
-        A pair (low, high), or one such pair per coordinate as rows.
+        A pair (low, high), or one such pair per variable as rows.
     minimizer, minimum
-        A global minimizer and its value, if they are known; with constraints, the best of the feasible points.
+        A global minimizer and its value, if known; with constraints, the best of the feasible points.
     targets
         Values worth reaching, the largest first, for problems whose minimum is not known.
     gradient, hessian_product, hessian_diagonal
@@ -55,14 +55,14 @@ class Problem:
     noiseless
         For noisy problems: values of several points without noise.
     start_box
-        Random starts are uniform in this box, (low, high) for all coordinates; without it they are x0 + sigma0 N(0, I).
+        Random starts are uniform in this box, (low, high) for all variables; without it they are x0 + sigma0 N(0, I).
     constraints
         `constraints(x)` is a vector g, and x is feasible if g <= 0; it also takes points as rows.
     integer
-        Indices of the coordinates that must be whole numbers.
+        Indices of the integer variables.
     scaled
-        How the function differs by a factor from the one that is usually meant by its name, in words that follow "is":
-        "divided by d". Empty if it does not. Gaps and targets have the same factor.
+        The factor by which the function differs from the one usually meant by its name, in words that follow "is":
+        "divided by d". Empty if there is none. Gaps and targets have the same factor.
 
     Raises
     ------

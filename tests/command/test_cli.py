@@ -104,7 +104,7 @@ def test_the_time_of_the_search_itself_is_without_evaluations_and_files() -> Non
     shown = command("run", *words, "--checkpoint", "c.npz").stdout
     assert re.search(r"\ntime     \S+ s for the search itself, \S+ s with evaluations and files\n", shown)
     more = command("run", *words[:-1], "60", "--checkpoint", "c.npz", "--resume").stdout
-    assert re.search(r"\ntime .* s with evaluations and files, since it was resumed\n", more)
+    assert re.search(r"\ntime .* s with evaluations and files, since resuming\n", more)
     alone = command("run", "sphere", "--method", "newton").stdout
     assert re.search(r"\ntime     \S+ s for the method itself, \S+ s with evaluations\n", alone)
 
@@ -428,7 +428,7 @@ def test_lines_say_that_packages_are_loaded_and_that_the_figure_is_drawn(monkeyp
 
     monkeypatch.setattr(run_command, "Progress", Line)
     command("run", "sphere", "--dim", "2", "--max-evals", "50", "--plot", "f.png")
-    assert seen == [("packages are being loaded", False, False), ("the figure is being drawn", False, True)]
+    assert seen == [("loading packages", False, False), ("drawing the figure", False, True)]
 
 
 def test_a_fault_of_ours_is_not_taken_for_wrong_input(monkeypatch: pytest.MonkeyPatch) -> None:

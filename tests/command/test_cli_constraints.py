@@ -150,7 +150,7 @@ def test_workers_give_the_same_result() -> None:
         ("limits_rig:bowl --dim 2 --constraints outside", "MODULE:FUNCTION"),
         ("limits_rig:bowl --dim 2 --constraints limits_rig:words", "constraints must return a number or a vector"),
         ("metric_nearness --constraints limits_rig:never", "constraints must return a number or a vector"),
-        ("rosenbrock --method newton --constraints limits_rig:never", "--method newton takes no constraints"),
+        ("rosenbrock --method newton --constraints limits_rig:never", "--method newton does not support constraints"),
     ],
 )
 def test_wrong_input_is_one_line_and_status_2(words: str, message: str) -> None:

@@ -149,7 +149,7 @@ def test_a_file_that_does_not_exist_yet_is_waited_for(history: Path) -> None:
     assert script.watch("run.jsonl")
     assert script.said[:2] == [
         "waiting  for run.jsonl, which does not exist yet",
-        "page     run.html, written every 5 s until the search ends; Ctrl-C ends it",
+        "page     run.html, updated every 5 s until the search ends; Ctrl-C quits",
     ]
     assert "600" in contents().words
 
@@ -160,7 +160,7 @@ def test_a_history_that_vanishes_is_mentioned_and_waited_for(history: Path) -> N
     script = Script(history.unlink, lambda: None, lambda: history.write_bytes(content))
     assert not script.watch("run.jsonl")
     assert [line for line in script.said if "waiting" in line] == [
-        "waiting  for run.jsonl, which does not exist any more"
+        "waiting  for run.jsonl, which no longer exists"
     ]
     assert "600" in contents().words
 
@@ -206,7 +206,7 @@ def test_a_search_without_news_is_said_to_be_quiet(history: Path) -> None:
     without_end(history)
     os.utime(history, (time.time() - 600, time.time() - 600))
     command("run.jsonl", "--once")
-    assert "No news" in contents().words
+    assert "No updates" in contents().words
 
 
 def test_a_page_that_cannot_be_written_for_a_while_is_tried_again(
@@ -224,7 +224,7 @@ def test_a_page_that_cannot_be_written_for_a_while_is_tried_again(
     script = Script(*[lambda: None] * 4)
     script.watch("run.jsonl")
     warnings = [line for line in script.said if "warning" in line]
-    assert warnings == ["warning: run.html could not be written (No space left on device): it is tried again"] * 2
+    assert warnings == ["warning: run.html could not be written (No space left on device); retrying"] * 2
     assert sorted(os.listdir()) == ["run.html", "run.jsonl"]
 
 
@@ -253,14 +253,14 @@ DIFFERENT = "the page and the history must be different files"
 @pytest.mark.parametrize(
     "words, message",
     [
-        ("none.jsonl --once", "there is no file none.jsonl; without --once it is waited for"),
+        ("none.jsonl --once", "none.jsonl does not exist; leave out --once to wait for it"),
         (". --once", "the history must be a file, got the folder ."),
-        ("run.jsonl --out no/run.html", "the page must be in a folder that exists, got no/run.html"),
+        ("run.jsonl --out no/run.html", "the page must be in an existing folder, got no/run.html"),
         ("run.jsonl --out run.jsonl", f"{DIFFERENT}, got 'run.jsonl' for both: choose another name for one"),
         ("new.html", f"{DIFFERENT}, got 'new.html' for both: choose another name for one"),
         (
             "run.jsonl --out mine.html",
-            "mine.html exists and is not a page of esgroup watch: choose another name with --out",
+            "mine.html exists and was not written by esgroup watch: choose another name with --out",
         ),
         ("run.jsonl --every 0", "--every must be between 0.1 and 86400 seconds, got 0"),
         ("run.jsonl --every nan", "--every must be between 0.1 and 86400 seconds, got nan"),

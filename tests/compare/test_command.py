@@ -128,7 +128,7 @@ def test_failures_are_in_the_table_and_the_rest_goes_on(tmp_path: Path) -> None:
         "--out", tmp_path / "out", "--jobs", 1,
     )  # fmt: skip
     assert result.exit_code == 0
-    assert "1 of 2 runs failed: the table says why" in result.output
+    assert "1 of 2 runs failed: see the table for the reasons" in result.output
     for name in ("table.md", "index.html"):
         assert "the simulator says no" in (tmp_path / "out" / name).read_text()
 

@@ -80,7 +80,7 @@ def test_methods_that_count_gradients_or_differences_are_marked_and_the_marks_ex
     text = markdown(summarize(runs, "a"), "a", overall(runs, "a"))
     for heading, column in (("All problems together", 0), ("Each problem", 2)):
         assert [line[column] for line in cells(text, heading)[1:]] == ["a", "newton¹", "fd²"]
-    assert "\n- ¹ uses gradients" in text and "\n- ² takes gradients by finite differences" in text
+    assert "\n- ¹ uses gradients" in text and "\n- ² uses finite-difference gradients" in text
     assert "¹" not in markdown(summarize(runs[:1], "a"), "a")
 
 
@@ -136,12 +136,12 @@ def test_problem_and_dimension_are_named_at_the_head_of_their_block() -> None:
 def test_messages_are_listed_by_method_each_once() -> None:
     runs = [failed("b", dim=dim, seed=seed) for dim in (4, 5) for seed in (0, 1)]
     runs += [failed("a", message="a | <b> `x`"), a_run("a", seed=1), a_run("c")]
-    text = markdown(summarize(runs, "c"), "c").split("## Runs that went wrong\n\n")[1]
+    text = markdown(summarize(runs, "c"), "c").split("## Failed runs\n\n")[1]
     assert text.splitlines() == [
         "- b: `ValueError: bad (2 runs)` in bowl d = 4, bowl d = 5",
         "- a: ``a | <b> `x` (1 run)`` in bowl d = 4",
     ]
-    assert "went wrong" not in markdown(summarize([a_run()], "ours"), "ours")
+    assert "Failed runs" not in markdown(summarize([a_run()], "ours"), "ours")
 
 
 def test_the_source_is_aligned() -> None:
@@ -204,4 +204,4 @@ def test_in_brief_there_is_one_table_of_the_problems() -> None:
     assert "## Evaluations to the target" in text and "## Each problem" not in text
     one = summarize([a_run("cma"), failed()], "cma")
     text = markdown(one, "cma", brief=True)
-    assert "## Each problem" in text and "## Runs that went wrong" in text
+    assert "## Each problem" in text and "## Failed runs" in text

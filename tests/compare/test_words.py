@@ -125,7 +125,7 @@ def test_an_interval_that_includes_1_is_no_proof_of_equality():
     assert words.answer(rows, [total("cma", 1.0, 2), total("esgroup", 0.95, 2)], "cma") == [
         "These runs do not tell esgroup and cma apart: esgroup needs 0.95 [0.86, 1.04] times as many evaluations, by "
         "the geometric mean over both problems, 5 runs each.",
-        "The interval includes 1: either may need fewer, and that they are equal is not shown.",
+        "The interval includes 1: either may need fewer. This does not show that they are equal.",
         "Problem by problem, by their intervals: undecided in 2.",
     ]
 
@@ -136,12 +136,12 @@ def test_too_few_runs_for_an_interval_are_named():
     assert words.answer(rows, [total("cma", 1.0, 1), lead], "cma") == [
         "In these runs esgroup needs 0.10 [no interval] times as many evaluations as cma, on the problem, 3 to 4 runs "
         "each.",
-        "An interval needs 5 runs: the difference may be chance.",
+        "An interval needs 5 runs: the difference may be due to chance.",
     ]
     rows = [one._replace(runs=5, solved=5) for one in rows]
     said = words.answer(rows, [total("cma", 1.0, 1), lead, lead._replace(method="b")], "cma")
-    assert said[1] == "These runs set no limit to the ratio: the difference may be chance."
-    assert said[2] == "For b (0.10 [no interval], 1 problem) these runs do not say whether it needs fewer than cma."
+    assert said[1] == "These runs do not bound the ratio: the difference may be due to chance."
+    assert said[2] == "For b (0.10 [no interval], 1 problem) these runs do not show whether it needs fewer than cma."
 
 
 def test_what_only_one_of_two_solves_is_said():

@@ -675,7 +675,7 @@ def test_the_command_searches_a_space(tmp_path: Path, monkeypatch: pytest.Monkey
     assert fixed.json()["x"]["n"] == 5 and "y" not in fixed.json()["x"]
     for job, message in (
         (Job(name + "f", space=name + "f"), "--space must name a Space"),
-        (Job("sphere", space=name + "space"), "--space is for a function of dicts"),
+        (Job("sphere", space=name + "space"), "--space needs a function of a dict"),
         (Job(name + "f", space=name + "space", dim=3), "--dim cannot be combined with --space"),
         (Job(name + "f", space=name + "space", options={"fixed": "m=1"}), "--fixed .*'m'"),
         (Job(name + "f", space=name + "space", options={"fixed": "kind=c"}), "--fixed .*'c'"),

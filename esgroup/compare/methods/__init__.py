@@ -65,7 +65,7 @@ def choose(spelling: str) -> Chosen:
     name, _, chart = spelling.partition("@")
     method, structure = _with_structure(name)
     if chart and method.spaces:
-        raise ValueError(f"the method {method.name} searches {method.points} and takes no chart, got {spelling!r}")
+        raise ValueError(f"the method {method.name} searches {method.points} and has no chart, got {spelling!r}")
     return Chosen(method, structure, chart or None)
 
 

@@ -30,7 +30,7 @@ class Method:
     Parameters
     ----------
     name
-        How the method is called in `--methods`.
+        Name of the method in `--methods`.
     run
         Takes a Trial, searches by calling its functions, and returns why it stopped, if it ever stops by itself: the
         trial ends the run when the last target is reached or the budget is used.
@@ -53,7 +53,7 @@ class Method:
         Spaces that the method searches itself, with points in their own shape; it then runs on no other problem. The
         others search coordinates of any problem.
     check_structure
-        Raises an error if a spelling is not a structure in so many dimensions; by default, not a group.
+        Raises an error if a spelling is not a structure in that dimension; by default, if it is not a group.
 
     Examples
     --------

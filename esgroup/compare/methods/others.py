@@ -1,4 +1,4 @@
-"""Evolution strategies of other packages: cma, cmaes, fcmaes, crfmnes, and nevergrad, which chooses by itself."""
+"""Evolution strategies of other packages: cma, cmaes, fcmaes, crfmnes, and nevergrad, which chooses a method itself."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cma(trial: Trial, *, diagonal: bool = False, restricted: bool = False, **mor
 
 
 def cmaes(trial: Trial, class_name: str) -> str:
-    """A class of cmaes (CyberAgent) with its defaults, until it wants to stop."""
+    """A class of cmaes (CyberAgent) with its defaults, until its `should_stop()`."""
     import cmaes
 
     search = getattr(cmaes, class_name)(

@@ -33,7 +33,7 @@ def search(trial: Trial, space: SpaceName = "vector", **options: Any) -> str:
 
 
 def newton(trial: Trial, **options: Any) -> str:
-    """`esgroup.newton.minimize_newton` with its defaults, but for tolerances, which leave the end to the targets."""
+    """`esgroup.newton.minimize_newton` with its defaults, except tolerances: the targets end the run."""
     from esgroup.newton import minimize_newton
 
     result = minimize_newton(
@@ -51,7 +51,7 @@ def newton(trial: Trial, **options: Any) -> str:
 
 
 def _check_newton_structure(structure: str, dim: int) -> None:
-    """Raise the method's own error for what is neither a group of this dimension nor a moving block."""
+    """Raise the method's own error if a structure is neither a group of this dimension nor a moving block."""
     from esgroup.newton.options import structure_of
 
     structure_of(structure, dim)
@@ -80,16 +80,16 @@ def _matrix_search(name: str, about: str, space: SpaceName) -> Method:
 
 
 METHODS = (
-    _vector_search("esgroup", "our search with its defaults; a structure may follow, as in esgroup:diagonal"),
+    _vector_search("esgroup", "esgroup with its defaults; also with a structure, such as esgroup:diagonal"),
     _vector_search("esgroup-paper", "the plain published update; with full structure this is xNES", algorithm="paper"),
-    _vector_search("esgroup-adapt", "learning rates that follow the noise", noise="adapt"),
+    _vector_search("esgroup-adapt", "with learning rates that adapt to noise", noise="adapt"),
     _vector_search("esgroup-bipop", "with restarts, BIPOP", restarts="bipop"),
     _vector_search("esgroup-model", "with a quadratic model, for few evaluations", model="quadratic"),
-    _matrix_search("wishart", "positive-definite matrices themselves, with a Wishart distribution", "spd"),
-    _matrix_search("matrix-gaussian", "matrices themselves, with a matrix Gaussian", "matrix"),
+    _matrix_search("wishart", "for positive-definite matrices, with a Wishart distribution", "spd"),
+    _matrix_search("matrix-gaussian", "for matrices, with a matrix Gaussian", "matrix"),
     _method(
         "newton",
-        "our structured Newton method; a structure may follow, as in newton:diagonal",
+        "structured Newton method; also with a structure, such as newton:diagonal",
         newton,
         check_structure=_check_newton_structure,
         bounded=False,

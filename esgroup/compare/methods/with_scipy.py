@@ -1,4 +1,4 @@
-"""SciPy's minimizers, with tolerances so small that the targets decide when they end.
+"""SciPy's minimizers, with tolerances so small that the targets end their runs.
 
 Some use gradients where the problem has them; Newton-CG and trust-krylov need them, and products with the Hessian.
 """
@@ -81,7 +81,7 @@ def _method(
 
 
 _with_hessian = partial(_method, gradients="needed", bounded=False)
-_DIFFERENCES, _HESSIAN = "gradients by finite differences", "with products of the Hessian"
+_DIFFERENCES, _HESSIAN = "gradients by finite differences", "with Hessian-vector products"
 
 METHODS = (
     _method("bfgs", "SciPy's BFGS", partial(_BFGS, gradient=True), "given", bounded=False),

@@ -19,7 +19,7 @@ from esgroup.files.outage import naming
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-INK = "#22272b"  # everything but the lines of methods; `to_svg` replaces it. Grays are this color with less opacity
+INK = "#22272b"  # everything except the lines of methods; `to_svg` replaces it. Grays are this color with less opacity
 # Okabe and Ito's colors without black and yellow, a brown and a violet: they differ for all kinds of color vision,
 # and are visible on white and on black. The numbers of colors and dashes have no common factor, nor have those of
 # dashes and markers, so that pairs repeat late.
@@ -81,13 +81,13 @@ def line(axes: Any, x: Array, y: Array, look: Style, **style: Any) -> Any:
 
 
 def readable(line: Any) -> None:
-    """Name the group of a line in the SVG, by which a page finds its points, and says what they are."""
+    """Name the group of a line in the SVG, so that a page can find its points and say what they are."""
     number = sum(str(other.get_gid()).startswith(_CURVE) for other in line.axes.lines)
     line.set_gid(f"{_CURVE}{line.axes.get_subplotspec().num1}-{number}")
 
 
 def notebook(axes: Any, title: str, longest: int = 1000) -> None:
-    """Give a panel its title, grid and ticks; a title of more than the longest number of letters is smaller."""
+    """Give a panel its title, grid and ticks; a title of more than `longest` letters is smaller."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     axes.set_title(title, loc="left", fontsize=9.5 * min(1.0, longest / max(len(title), 1)), color=INK)
@@ -108,7 +108,7 @@ def name_axis(axis: Any, text: str) -> None:
 
 
 def _power(x: float) -> str:
-    """Format a number as a power of ten, if that is shorter: 100, but 10⁻⁶."""
+    """Format a number as a power of ten if that is shorter: 100, but 10⁻⁶."""
     if 0.01 <= x < 10_000:
         return f"{x:,g}"
     return "10" + f"{math.log10(x):.0f}".translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
@@ -125,7 +125,7 @@ def settled(figure: Figure) -> Figure:
 
 
 def save(figure: Figure, path: str | PathLike[str]) -> Path:
-    """Write a figure as .png or .svg on white; the same runs give the same bytes."""
+    """Write a figure as .png or .svg on white; equal runs give equal bytes."""
     path = Path(path)
     with naming(path), plain():
         if path.suffix.lower() == ".svg":
@@ -151,11 +151,11 @@ def to_svg(figure: Figure) -> str:
 
 
 def panels(figure: Figure) -> list[dict[str, Any]]:
-    """The panels of a figure as JSON types, from which the script of a page finds the numbers at a position.
+    """The panels of a figure as JSON types, with which the script of a page finds the numbers at a position.
 
-    A panel is described as it lies in the SVG: positions in units of its viewBox, and the numbers at the ends of its
-    axes. The x axis is logarithmic; where y is logarithmic as well, values below `floor` are drawn there. Of each line
-    there is how its name in the SVG ends, its label, and its color.
+    A panel is described by its place in the SVG: positions in units of its viewBox, and the numbers at the ends of its
+    axes. The x axis is logarithmic; if y is logarithmic as well, values below `floor` are drawn there. Each line has
+    the end of its name in the SVG, its label, and its color.
     """
     return [_panel(axes, *(72 * figure.get_size_inches())) for axes in figure.axes]
 
@@ -180,7 +180,7 @@ def _panel(axes: Any, width: float, height: float) -> dict[str, Any]:
 
 
 def _x_label(axes: Any) -> str:
-    """What is on the horizontal axis, which only the lowest panels say."""
+    """The label of the horizontal axis, which only the lowest panels have."""
     return next((one.get_xlabel() for one in axes.figure.axes if one.get_xlabel()), "")
 
 

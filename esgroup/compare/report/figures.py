@@ -23,7 +23,7 @@ MOST_PANELS = 24  # per figure
 POINTS = 80  # per line of convergence
 MOST_STEPS = 300  # per line of a profile
 GAP = "gap to the minimum"
-_LONGEST = 36  # letters of a panel's title, above which it would run into the next one
+_LONGEST = 36  # letters of a panel's title; a longer one would run into the next panel
 
 Panels = list[tuple[tuple[str, int], Block]]
 
@@ -39,7 +39,7 @@ def convergence(runs: Sequence[RunRecord], scaled: Mapping[tuple[str, int], str]
     more than half of the runs have ended and the median no longer changes: at the median cost of the table, if that is
     finite. Where the minimum is not known, the lowest median is subtracted from the values.
 
-    `scaled` says of cases, pairs of problem and dimension, by what factor they differ from the usual function; the
+    `scaled` maps cases, pairs of problem and dimension, to the factor by which they differ from the usual function; the
     title of a panel repeats it. The label of a figure is convergence, or convergence-1, convergence-2, ... if there are
     several.
     """

@@ -66,7 +66,7 @@ def write(folder: Folder, title: str, command: str) -> str:
 
 
 def _scaled(problem: str, dim: int) -> str:
-    """By what factor a problem differs from the usual one; empty if it does not, or is not there any more."""
+    """By what factor a problem differs from the usual one; empty if it does not, or no longer exists."""
     if ":" in problem:  # a user's function, which is not imported again
         return ""
     try:
@@ -84,14 +84,14 @@ def _about(folder: Folder, command: str) -> About:
         known = versions.setdefault(name, number)
         if number not in known.split(" and "):
             versions[name] = f"{known} and {number}"
-    budget = f"{EVALS_PER_COORDINATE:,} per coordinate" if settings.max_evals is None else f"{settings.max_evals:,}"
+    budget = f"{EVALS_PER_COORDINATE:,} per variable" if settings.max_evals is None else f"{settings.max_evals:,}"
     return About(
         command=command,
         versions=versions,
         settings={
-            "evaluations of a run, at most": budget,
-            "seconds of a run, at most": f"{settings.max_time:g}",
-            "targets": ", ".join(f"{target:g}" for target in settings.targets or ()) or "the default ones",
+            "evaluations per run, at most": budget,
+            "seconds per run, at most": f"{settings.max_time:g}",
+            "targets": ", ".join(f"{target:g}" for target in settings.targets or ()) or "default",
             "starts": settings.starts,
             "seeds": ", ".join(map(str, folder.plan.seeds)),
         },

@@ -89,7 +89,7 @@ def page(
 
 
 def _template(source: str) -> Any:
-    from jinja2 import Environment, StrictUndefined  # of which `outputs` has seen that it is there
+    from jinja2 import Environment, StrictUndefined  # `outputs` has checked that it is installed
 
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True

@@ -47,7 +47,7 @@ def expected_running_time(costs: ArrayLike, used: ArrayLike) -> float:
 
 
 def ecdf(costs: ArrayLike, total: int | None = None) -> tuple[Array, Array]:
-    """Empirical distribution function of costs: where it steps, and the share of runs that got there by then.
+    """Empirical distribution function of costs: where it steps, and the share of runs that reached the target by then.
 
     Equal costs are one step. `total` is the number of runs, if `costs` does not include all that failed.
     """

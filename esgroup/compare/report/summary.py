@@ -41,7 +41,7 @@ class Row(NamedTuple):
     best: float  # median of the final gaps
     cpu: float
     cpu_whole: float
-    failures: tuple[str, ...]  # each message of runs that went wrong, with its number of runs
+    failures: tuple[str, ...]  # each message of failed runs, with its number of runs
     relative: bool = False  # whether gaps are relative to the best value found
     scaled: str = ""  # how the function differs from the usual one by a factor, such as "divided by d"
 
@@ -117,7 +117,7 @@ def pairs(block: Block) -> int:
 
 
 def targets(block: Block) -> tuple[float, ...]:
-    """The targets that all runs share; a run that went wrong early may have none."""
+    """The targets that all runs share; a run that failed early may have none."""
     return next((run.targets for run in _all(block) if run.targets), ())
 
 

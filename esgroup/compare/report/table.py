@@ -15,12 +15,12 @@ MARKS = {Cost.VALUES: "", Cost.GRADIENTS: "¹", Cost.DIFFERENCES: "²"}
 NOTES = {
     Cost.GRADIENTS: "¹ uses gradients: values and gradients count as one evaluation each. A product of the Hessian "
     "with a vector, or its diagonal, counts as one gradient.",
-    Cost.DIFFERENCES: "² takes gradients by finite differences: evaluations are values, also those for differences.",
+    Cost.DIFFERENCES: "² uses finite-difference gradients: all values count as evaluations, those for differences too.",
 }
 NOTHING = "-"
 UNDECIDED = (
-    "Undecided means that the interval includes 1: these runs do not show which of the two needs fewer evaluations, "
-    "and not that they are equal."
+    "Undecided means that the interval includes 1: these runs do not show which of the two needs fewer evaluations. It "
+    "does not mean that they are equal."
 )
 
 
@@ -145,12 +145,12 @@ def _block(rows: list[Row], reference: str, same_target: bool) -> list[list[str]
 
 
 def _failures(rows: Sequence[Row]) -> str:
-    """List runs that went wrong: each message of a method once, with the cases in which it appeared."""
+    """List failed runs: each message of a method once, with the cases in which it appeared."""
     methods, items = words.once(row.method for row in rows), []
     for (method, message), cases in sorted(words.failures(rows).items(), key=lambda one: methods.index(one[0][0])):
         where = ", ".join(f"{_cell(problem)} d = {dim}" for problem, dim in cases)
         items.append(f"- {_cell(method)}: {_code(message)} in {where}")
-    return "\n\n".join(["## Runs that went wrong", "\n".join(items)]) if items else ""
+    return "\n\n".join(["## Failed runs", "\n".join(items)]) if items else ""
 
 
 # ---- cells ----------------------------------------------------------------------------------------------------------

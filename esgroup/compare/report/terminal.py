@@ -1,7 +1,7 @@
 """The tables of a comparison for a person at a terminal: the Markdown of `table`, drawn by rich.
 
-What is shown is the same text, so that a terminal and a file never differ in what they say. Only the Markdown that
-`table` writes is understood: headings, tables, lists, paragraphs, bold, code and escaped letters.
+The text is the same, so a terminal and a file never differ. Only the Markdown that `table` writes is supported:
+headings, tables, lists, paragraphs, bold, code and escaped letters.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 _GAP = 2  # columns between two columns; one of them is the box's
-_KEYS = ("problem", "d", "method")  # columns that say what a line is about: a table in parts repeats them
+_KEYS = ("problem", "d", "method")  # columns that identify a line: a table in parts repeats them
 _INLINE = re.compile(r"\\(?P<letter>.)|\*\*(?P<bold>.+?)\*\*|(?P<fence>`+) ?(?P<code>.*?) ?(?P=fence)(?!`)")
 
 
@@ -41,7 +41,7 @@ def show(markdown: str, console: Console) -> None:
 
 
 def parts(markdown: str, width: int) -> Iterator[RenderableType]:
-    """Yield headings, tables that are at most so wide, and texts; tables that are wider come in several parts."""
+    """Yield headings, tables of at most this width, and texts; wider tables come in several parts."""
     for block in markdown.strip().split("\n\n"):
         if block.startswith("#"):
             yield Text(block.lstrip("# ") + "\n", style="bold")
@@ -87,7 +87,7 @@ def _broken(name: Text) -> Text:
 
 
 def fitting(columns: list[Column], width: int) -> Iterator[list[Column]]:
-    """Divide a table into some that are at most so wide; the columns that name the lines are in each of them."""
+    """Split a table into tables of at most this width; each has the columns that name the lines."""
     keys = list(takewhile(lambda column: column.head.plain in _KEYS, columns))
     room = width + _GAP  # after the last column there is none
     taken = list(keys)

@@ -44,7 +44,7 @@ def ratio(of: Ratio | None) -> str:
 
 
 def has_interval(of: Ratio | None) -> bool:
-    """Whether there is an interval that has an end: too few runs have none."""
+    """Whether the interval is bounded on some side; with too few runs it is not."""
     return of is not None and (of.low > 0 or of.high < math.inf)
 
 
@@ -108,7 +108,7 @@ def once(items: Iterable[_Item]) -> list[_Item]:
 
 
 def targets(rows: Sequence[Row]) -> list[tuple[float, bool, bool]]:
-    """The distinct targets, as arguments of `target`; the target of a case in which every run fails is not known."""
+    """The distinct targets, as arguments of `target`; the target of a case in which every run fails is unknown."""
     there = once((row.target, row.known, row.relative) for row in rows if not math.isnan(row.target))
     return there or [(math.nan, True, False)]
 
@@ -140,7 +140,7 @@ def tally(method: str, reference: str, rows: Sequence[Row]) -> dict[str, int]:
 
 
 def failures(rows: Sequence[Row]) -> dict[tuple[str, str], list[tuple[str, int]]]:
-    """The cases in which something went wrong, by method and message."""
+    """The cases with failed runs, by method and message."""
     found: dict[tuple[str, str], list[tuple[str, int]]] = {}
     for row in rows:
         for message in row.failures:
@@ -204,16 +204,16 @@ def _lead(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
     start = [f"{name} needs {said} evaluations than {reference}: {times} times as many, {basis}."]
     if not has_interval(one.ratio):
         few = min((row.runs for row in runs), default=0) < FEWEST
-        why = f"An interval needs {FEWEST} runs" if few else "These runs set no limit to the ratio"
+        why = f"An interval needs {FEWEST} runs" if few else "These runs do not bound the ratio"
         start = [
             f"In these runs {name} needs {times} times as many evaluations as {reference}, {basis}.",
-            f"{why}: the difference may be chance.",
+            f"{why}: the difference may be due to chance.",
         ]
     elif said == UNDECIDED:
         apart = f"These runs do not tell {name} and {reference} apart"
         start = [
             f"{apart}: {one.method} needs {times} times as many evaluations, {basis}.",
-            "The interval includes 1: either may need fewer, and that they are equal is not shown.",
+            "The interval includes 1: either may need fewer. This does not show that they are equal.",
         ]
     everything = own == other == len(cases(rows))
     return [*start, *_one_by_one(one, rows, reference), *([] if everything else [f"{each}."])]
@@ -251,7 +251,7 @@ def _rest(others: Sequence[Overall], rows: Sequence[Row], reference: str) -> lis
     sentences = [f"{'; '.join(said)}."] if said else []
     if named := [_named(one, rows) for one in undecided if not has_interval(one.ratio)]:
         who = "it needs" if len(named) == 1 else "they need"
-        sentences.append(f"For {_listed(named)} these runs do not say whether {who} fewer than {reference}.")
+        sentences.append(f"For {_listed(named)} these runs do not show whether {who} fewer than {reference}.")
     return sentences
 
 
