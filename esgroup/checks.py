@@ -265,9 +265,9 @@ _MEANT = {other: name for name, others in _ALSO_CALLED.items() for other in othe
     **dict.fromkeys(("choices", "categories", "values"), "list the options: Choice('a', 'b')"),
     **dict.fromkeys(
         ("momentum", "line_search", "clip", "damping", "precision0", "mean_rate", "schedule", "probes"),
-        "settings of Newton are those of newton=esgroup.newton.NewtonSettings(...), with method='newton'",
+        "for Newton's settings, pass newton=esgroup.newton.NewtonSettings(...) with method='newton'",
     ),
-    "gtol": "tolerances are rules, stop=esgroup.stopping.TolX(1e-6); of method='newton', newton=NewtonSettings(gtol=1)",
+    "gtol": "pass tolerances as stop=esgroup.stopping.TolX(1e-6); for method='newton', newton=NewtonSettings(gtol=1)",
     "n_restarts": "restarts='ipop' or 'bipop' restarts the search, restarts=esgroup.restarts.IPOP(doublings=n) n times",
 }
 _OF_MINIMIZE = (

@@ -134,7 +134,7 @@ def find(
     if ":" not in name:
         task = _from_table(name, dim, seed)
     elif dim is None:
-        raise ValueError(f"{name} needs the number of coordinates (--dim) or a start (--x0)")
+        raise ValueError(f"{name} needs the number of variables (--dim) or a start (--x0)")
     else:
         task = Task(name, load_function(name), np.zeros(checks.whole_number("dim", dim, least=1)))
     if x0 is None:
@@ -151,7 +151,7 @@ def _check_memory(dim: int) -> None:
     needed, memory = 8 * _VECTORS * dim, machine_memory()
     if needed > MEMORY_SHARE * memory:
         most = f"more than {MEMORY_SHARE:.0%} of this machine's {memory / 2**30:,.1f} GiB"
-        raise ValueError(f"dim must be smaller: {dim:,} coordinates need {needed / 2**30:,.1f} GiB or more, {most}")
+        raise ValueError(f"dim must be smaller: {dim:,} variables need {needed / 2**30:,.1f} GiB or more, {most}")
 
 
 @cache

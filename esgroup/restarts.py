@@ -1,4 +1,4 @@
-"""Restarts: a search that ends short of its target is started again elsewhere, with another population size.
+"""Restarts: a search that ends before it reaches its target starts again elsewhere, with another population size.
 
 A restart strategy is pure: from its schedule and the evaluations of the last run it returns a new schedule and a plan
 for the next run. A schedule is a tuple of numbers, which a checkpoint stores as JSON.
@@ -39,7 +39,7 @@ class Restarts(Protocol):
     """A restart strategy: anything with this method."""
 
     def next(self, schedule: Schedule, evals: int, rng: np.random.Generator) -> tuple[Schedule, Plan] | None:
-        """Return schedule and plan of the run after one with `evals` evaluations; None if there is no further run."""
+        """Return schedule and plan of the run after one with `evals` evaluations, or None to stop."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ class IPOP:
 
 @dataclass(frozen=True)
 class BIPOP(IPOP):
-    """IPOP alternating with runs of small populations, on equal budgets (Hansen 2009, section 2).
+    """IPOP alternating with small-population runs, on equal budgets (Hansen 2009, section 2).
 
-    The regime, large or small, that has used fewer evaluations is next; the very first run counts for neither. A small
+    The regime, large or small, that has used fewer evaluations runs next; the very first run counts for neither. A small
     run has floor(popsize (L / 2)^(u^2)) points per generation, L = 2^doublings so far, and starts with
     10^(-2 v) sigma0, where u and v are uniform in [0, 1]; it may use half the evaluations of the last large run.
 

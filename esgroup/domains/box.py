@@ -35,7 +35,7 @@ _DEFAULT_SHARE = 0.25  # of the range: the first standard deviation by default
 _NO_RANGE = 1e20  # bounds as far apart as this are obeyed, but say nothing about the scale
 _RESOLVED = 0.1  # part of a step that must change x; with 0.2, 10 of 24 searches on a grid claimed a wrong success
 _OPEN = 1e300  # a bound beyond it is none: many write the largest float for infinity, and ranges must not overflow
-_KINDS = "None, scipy.optimize.Bounds, a pair (lower, upper), or one such pair for each coordinate"
+_KINDS = "None, scipy.optimize.Bounds, a pair (lower, upper), or one such pair for each variable"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Box(Domain):
         if not np.isfinite(self.x0).all() or not (self.steps0 > 0)[~self.fixed].all():
             raise ValueError(f"x0 must be finite and steps0 positive, got {self.x0} and {self.steps0}")
         if self.fixed.all():
-            raise ValueError("fixed and bounds must leave a coordinate to search, but all are fixed")
+            raise ValueError("fixed and bounds must leave a variable to search, but all are fixed")
         self.check("x0", self.x0)
 
     # ---- sizes --------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class Box(Domain):
         if (at := _first(self.integer & (x != np.rint(x)))) is not None:
             raise ValueError(f"{_name(name, at)} must be an integer, got {x[at]}: round it")
         if (at := _first(self.fixed & (x != x0))) is not None:
-            raise ValueError(f"{_name(name, at)} must be {x0[at[-1]]}, where it is fixed, got {x[at]}")
+            raise ValueError(f"{_name(name, at)} must be {x0[at[-1]]}, its fixed value, got {x[at]}")
 
     def begin(self) -> Place:
         return Place(self.encode(self.x0[None])[0], self.initial_steps())
@@ -166,7 +166,7 @@ class Box(Domain):
         """Return a box with other bounds and the same fixed and integer coordinates; x0 is moved to within them."""
         lower, upper, hint = parse_bounds(bounds, len(self.x0), self.integer)
         if (same := (lower == upper) & ~self.fixed).any():
-            raise ValueError(f"bounds must leave room, got lower = upper for coordinate {int(same.argmax())}{hint}")
+            raise ValueError(f"bounds must leave room, got lower = upper for variable {int(same.argmax())}{hint}")
         x0 = np.where(self.fixed, self.x0, np.clip(x0, lower, upper))
         return replace(self, x0=x0, lower=lower, upper=upper)
 
@@ -184,8 +184,8 @@ class Box(Domain):
             j = int(self.free[at])
             where = f"numbers near x0[{j}] = {self.x0[j]:.6g} are {np.spacing(abs(self.x0[j])):.3g} apart"
             if unresolved(self.x0[j], _DEFAULT_SHARE * (self.upper[j] - self.lower[j])):
-                room = f"({self.lower[j]}, {self.upper[j]}) for coordinate {j}: {where}"
-                raise ValueError(f"bounds must leave room to search, or be equal to fix a coordinate, got {room}")
+                room = f"({self.lower[j]}, {self.upper[j]}) for variable {j}: {where}"
+                raise ValueError(f"bounds must leave room to search, or be equal to fix a variable, got {room}")
             raise ValueError(f"sigma0 must be large enough to change x0, got {wanted[at]:.3g}: {where}")
         return self._bend.steps(x0, steps)
 
@@ -331,7 +331,7 @@ def make_box(x0: Any, bounds: Any = None, fixed: Any = None, integer: Any = None
     point: Array = np.array(checks.real_array("x0", x0, (None,)))
     dim = len(point)
     if dim == 0:
-        raise ValueError("x0 must have at least one coordinate, got none")
+        raise ValueError("x0 must have at least one variable, got none")
     whole = np.full(dim, integer) if isinstance(integer, (bool, np.bool_)) else parse_mask("integer", integer, dim)
     stays = _parse_fixed(fixed, point)
     lower, upper, hint = parse_bounds(bounds, dim, whole)
@@ -358,7 +358,7 @@ def _parse_fixed(fixed: Any, point: Array) -> Mask:
     for index, value in fixed.items():
         j = _parse_index("fixed", index, len(point))
         if mask[j]:
-            raise ValueError(f"fixed must name a coordinate once, got coordinate {j} twice")
+            raise ValueError(f"fixed must name a variable once, got variable {j} twice")
         point[j], mask[j] = checks.real_number(f"fixed[{index!r}]", value), True
     return mask
 
@@ -386,7 +386,7 @@ def _parse_index(name: str, value: Any, dim: int) -> int:
 def _parse_steps(sigma0: Any, fixed: Mask) -> Array:
     if not isinstance(sigma0, (list, tuple)) and np.ndim(sigma0) == 0:
         return np.full(len(fixed), checks.real_number("sigma0", sigma0, positive=True))
-    steps = np.array(checks.real_array("sigma0 (one number, or one for each coordinate)", sigma0, (len(fixed),)))
+    steps = np.array(checks.real_array("sigma0 (one number, or one for each variable)", sigma0, (len(fixed),)))
     if (at := _first((steps <= 0) & ~fixed)) is not None:
         raise ValueError(f"sigma0 must be positive, got {steps[at]} at index {at[0]}")
     return steps
@@ -464,11 +464,11 @@ def parse_bounds(bounds: Any, dim: int, integer: Any = False) -> tuple[Array, Ar
         (np.isnan(lower) | np.isnan(upper), "must not be NaN"),
         (lower > upper, "must have lower <= upper"),
         ((lower == math.inf) | (upper == -math.inf), "must leave room for finite numbers"),
-        (low > high, "must have an integer between them where a coordinate is integer"),
+        (low > high, "must have an integer between them where a variable is an integer"),
     ):
         if bad.any():
             j = int(bad.argmax())
-            raise ValueError(f"bounds {wanted}, got ({lower[j]}, {upper[j]}) for coordinate {j}{hint}")
+            raise ValueError(f"bounds {wanted}, got ({lower[j]}, {upper[j]}) for variable {j}{hint}")
     return low, high, hint
 
 
@@ -497,7 +497,7 @@ def _read_bounds(bounds: Any, dim: int) -> tuple[Array, Array, str]:
         pairs = all(isinstance(part, list) and len(part) == 2 for part in parts)
     if len(parts) != (dim if pairs else 2):
         got = f"{len(parts)} {'pairs' if pairs and parts else 'entries'}"
-        raise ValueError(f"bounds must be {_KINDS}: got {got} for {dim} coordinates")
+        raise ValueError(f"bounds must be {_KINDS}: got {got} for {dim} variables")
     sides = [list(side) for side in zip(*parts, strict=True)] if pairs else parts
     lower, upper = _parse_side(sides[0], dim, -math.inf), _parse_side(sides[1], dim, math.inf)
     return lower, upper, _two_spellings(lower, upper) if pairs and dim == 2 else ""
@@ -508,7 +508,7 @@ def _two_spellings(lower: Array, upper: Array) -> str:
     if not (a < c and b < d):  # the other reading leaves no room
         return ""
     return (
-        f"; bounds=[({a:g}, {b:g}), ({c:g}, {d:g})] is read as a pair (lower, upper) for each of two coordinates: if "
+        f"; bounds=[({a:g}, {b:g}), ({c:g}, {d:g})] is read as a pair (lower, upper) for each of two variables: if "
         f"({a:g}, {b:g}) are lower and ({c:g}, {d:g}) upper bounds, write bounds=[({a:g}, {c:g}), ({b:g}, {d:g})]"
     )
 
@@ -529,7 +529,7 @@ def _parse_side(value: Any, dim: int, none: float) -> Array:
         entries = entries * dim
     if len(entries) != dim:
         side = "lower" if none < 0 else "upper"
-        raise ValueError(f"bounds must be {_KINDS}: got {len(entries)} {side} bounds for {dim} coordinates")
+        raise ValueError(f"bounds must be {_KINDS}: got {len(entries)} {side} bounds for {dim} variables")
     for entry in entries:
         if not (entry is None or isinstance(entry, numbers.Real)):  # NumPy's numbers are registered as such
             raise TypeError(f"bounds must be real numbers, or None where there is none, got {entry!r}")

@@ -149,7 +149,7 @@ class Named(Domain):
             owner = self.space.names[self.space.owners[j]]
             point = f"{name}[{i}]" if not isinstance(points, Mapping) else name
             wanted = self.space.dicts(self._row[None])[0].get(owner)
-            raise ValueError(f"{point}[{owner!r}] must be {wanted!r}, where it is fixed")
+            raise ValueError(f"{point}[{owner!r}] must be {wanted!r}, its fixed value")
         return rows
 
     def stds_to_user(self, stds: Array) -> dict[str, Any]:

@@ -199,7 +199,7 @@ def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None) -> Const
         _refuse_contradictions(whole.all, bounds)
     for one in whole.all:
         if one.keep_feasible and not one.holds(_own(x0)):
-            raise ValueError(f"x0 must fulfill {one.name}, which has keep_feasible=True, but it does not")
+            raise ValueError(f"x0 must satisfy {one.name}, which has keep_feasible=True, but it does not")
     return whole
 
 
@@ -221,7 +221,7 @@ def _parse_one(name: str, one: Any, x0: Any) -> Constraint:
         matrix = one.A.toarray() if hasattr(one.A, "toarray") else one.A
         matrix = np.atleast_2d(checks.real_array(f"{name}.A", matrix, (None,) * max(1, np.ndim(matrix))))
         if matrix.shape[1] != len(x0):
-            raise ValueError(f"{name}.A must have {len(x0)} columns, one for each coordinate, got {matrix.shape[1]}")
+            raise ValueError(f"{name}.A must have {len(x0)} columns, one for each variable, got {matrix.shape[1]}")
         function = partial(np.matmul, matrix)
     return _with_bounds(name, function, (), one.lb, one.ub, getattr(one, "keep_feasible", False), x0, matrix)
 
@@ -235,7 +235,7 @@ def _with_bounds(
     try:
         returned = fun(_own(x0), *args)
     except Exception as error:
-        error.add_note(f"while {name} was evaluated at x0, to learn how many values it has")
+        error.add_note(f"while evaluating {name} at x0, to find out how many values it has")
         raise
     first = _vector(name, returned, x0)
     low, high = (_side(f"{name}.{side}", value, len(first)) for side, value in (("lb", lower), ("ub", upper)))
@@ -273,7 +273,7 @@ def _refuse_contradictions(constraints: Sequence[Constraint], bounds: Any) -> No
         found = milp(np.zeros(dim), bounds=Bounds(lower, upper), constraints=together[: i + 1])
         if found.status == 2:  # infeasible
             with_what = "the bounds or itself" if i == 0 else f"the bounds or {linear[i - 1].name} and those before it"
-            wanted = "must leave a point that fulfills all constraints"
+            wanted = "must leave a point that satisfies all constraints"
             raise ValueError(f"{one.name} {wanted}: it contradicts {with_what}")
 
 

@@ -72,7 +72,7 @@ class Evaluation:
         for name in ("eval_timeout", "max_pending"):
             if getattr(self, name) is not None and not self._has_pool:
                 wanted = "workers=n (one process is enough) or executor="
-                raise ValueError(f"{name} is for evaluations elsewhere: pass {wanted} as well")
+                raise ValueError(f"{name} needs {wanted}: pass one of them as well")
         if self.asynchronous and not self._has_pool:
             raise ValueError("asynchronous=True needs workers=n, a number of processes, or executor=")
         if self.eval_timeout is not None:
@@ -101,7 +101,7 @@ class Evaluation:
         pool = OnExecutor(self._of_one, self.executor, timeout=self.eval_timeout, max_pending=self.max_pending)
         if self.eval_timeout is not None and pool.slots is None:
             kind = type(self.executor).__name__
-            raise ValueError(f"max_pending must be given with eval_timeout, because {kind} has no number of workers")
+            raise ValueError(f"max_pending must be given with eval_timeout: {kind} does not report its size")
         if self.asynchronous and pool.slots is None:
             text = f"{type(self.executor).__name__} does not say how many workers it has"
             advice = "pass max_pending=n to keep n of them busy"
@@ -210,7 +210,7 @@ class Evaluation:
         end = time.monotonic() + seconds
         while lost and pool.lost >= lost:
             if time.monotonic() > end:
-                taken = f"all {lost} places are taken by evaluations that took longer than eval_timeout={seconds:g} s"
+                taken = f"all {lost} slots are taken by evaluations that exceeded eval_timeout={seconds:g} s"
                 raise RuntimeError(f"{taken} and do not end: pass workers=n, whose processes can be ended")
             time.sleep(TICK / 100)
         return []

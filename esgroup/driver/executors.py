@@ -152,7 +152,7 @@ class OnExecutor(WorkerPool):
             return caused(_lost_cluster(), error)
         text = str(error)
         if isinstance(error, BrokenExecutor):
-            advice = "create one, or pass workers=n, which recovers"
+            advice = "create a new one, or pass workers=n, which recovers"
             text = f"the executor is broken and accepts no more points: {advice} ({error})"
         return caused(Unavailable(text), error)
 
@@ -198,7 +198,7 @@ class _Cluster:
 
 
 def _lost_cluster() -> Unavailable:
-    return Unavailable("the Dask client is closed, or has lost its scheduler: connect again, then resume")
+    return Unavailable("the Dask client is closed, or has lost its scheduler: reconnect, then resume")
 
 
 # ---- tasks ------------------------------------------------------------------------------------------------------

@@ -76,13 +76,13 @@ def origin_difference(saved: Origin, given: Origin, not_given: tuple[str, ...] =
             continue
         theirs = saved.arguments[name]
         if theirs != value and not (name == "rng" and theirs is None):
-            return f"its {name} {_how(theirs, value)}; it continues from its own state, so leave {name} as it was"
+            return f"its {name} {_how(theirs, value)}; a resumed search keeps its own start, so leave {name} as it was"
     return None
 
 
 def _how(saved: Any, given: Any) -> str:
     if isinstance(saved, str) or isinstance(given, str):  # digests say nothing to a person
-        return "was not given" if saved is None else "was another one"
+        return "was not given" if saved is None else "was different"
     return f"was {'not given' if saved is None else repr(saved)}, not {given!r}"
 
 

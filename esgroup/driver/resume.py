@@ -66,7 +66,7 @@ class SearchWriter(CheckpointWriter[Searcher]):
                 _continue(search, given)
                 self._unfinished.restore(search, header.get("unfinished"))
         if difference is not None:
-            raise ValueError(f"the checkpoint {os.fspath(path)!r} must be that of the same search, but {difference}")
+            raise ValueError(f"the checkpoint {os.fspath(path)!r} must be of the same search, but {difference}")
         problem = self._origin.problem if origin.problem is None else origin.problem
         self._origin = origin._replace(problem=problem)
 
@@ -100,7 +100,7 @@ def _continue(saved: Searcher, given: Searcher) -> None:
 def _size(strategy: Strategy) -> str:
     if isinstance(strategy.domain, Named):
         return f"{len(strategy.domain.space)} named parameters"
-    return " x ".join(map(str, strategy.shape)) + (" coordinates" if len(strategy.shape) == 1 else " entries")
+    return " x ".join(map(str, strategy.shape)) + (" variables" if len(strategy.shape) == 1 else " entries")
 
 
 def _differences(saved: Strategy, given: Strategy) -> Iterator[str]:
@@ -118,9 +118,9 @@ def _differences(saved: Strategy, given: Strategy) -> Iterator[str]:
     if saved.shape != given.shape:
         yield f"it has {_size(saved)} and x0 has {_size(given)}"
     if modeled == (True, False):
-        yield "it has a quadratic model: continue it with model='quadratic'"
+        yield "it has a quadratic model: resume it with model='quadratic'"
     if modeled == (False, True):
-        yield "it has no quadratic model: continue it with model=None"
+        yield "it has no quadratic model: resume it with model=None"
     if isinstance(saved.domain, Named) and isinstance(given.domain, Named):
         yield from _differences_of_spaces(saved.domain, given.domain)
     else:
@@ -165,8 +165,8 @@ def _differences_of_boxes(saved: Box | None, given: Box | None, *, dim: int) -> 
     for name, none in (("lower", -math.inf), ("upper", math.inf), ("fixed", False), ("integer", False)):
         theirs, ours = (np.full(dim, none) if box is None else getattr(box, name) for box in (saved, given))
         for j in np.flatnonzero(theirs != ours):
-            which = f"coordinate {j} of it is {'not ' * bool(ours[j])}{name}"
-            bounds = f"its {name} bounds differ: that of coordinate {j} is {theirs[j]}, not {ours[j]}"
+            which = f"its variable {j} is {'not ' * bool(ours[j])}{name}"
+            bounds = f"its {name} bounds differ: that of variable {j} is {theirs[j]}, not {ours[j]}"
             yield which if name in ("fixed", "integer") else bounds
 
 

@@ -43,7 +43,7 @@ def pickled(call: Call) -> bytes:
     except Exception as error:
         advice = "define the function at the top level of a module"
         if cloudpickle_or_none() is None:
-            advice += f", install cloudpickle, with which lambdas and closures work ({INSTALL})"
+            advice += f", install cloudpickle, which can send lambdas and closures ({INSTALL})"
         advice += ", or evaluate in threads with executor=concurrent.futures.ThreadPoolExecutor()"
         raise TypeError(f"fun and args cannot be sent to other processes ({error}): {advice}") from error
 

@@ -51,7 +51,7 @@ def distribution_over(space: str, x0: Any, sigma0: Any = None, structure: Group 
     from esgroup.strategies.wishart import dof_of
 
     if space not in ("spd", "matrix"):
-        named = ": a Space of named parameters is given as x0" if isinstance(space, Space) else ""
+        named = ": pass a Space of named parameters as x0" if isinstance(space, Space) else ""
         raise ValueError(f"space must be 'vector', 'spd' or 'matrix', got {checks.shown(space)}{named}")
     mean = checks.as_float64("x0", x0)
     if mean.ndim != 2 or mean.size == 0:
@@ -89,7 +89,7 @@ def mixture_over(
     point = checks.real_array("x0", x0, (None,))
     basins = checks.whole_number("basins", basins, least=1)
     if len(point) == 0:
-        raise ValueError("x0 must have at least one coordinate, got none")
+        raise ValueError("x0 must have at least one variable, got none")
     bounds, popsize, shared = options.bounds, options.popsize, options.structure
     shared, axes = ("full" if shared == "auto" else shared), None
     if popsize is not None:

@@ -84,7 +84,7 @@ class WorkerPool(Protocol):
         if losses < TRIES:
             return False
         causes = "killed, out of memory, a crash in the objective, or a script without `if __name__ == '__main__':`"
-        lost = RuntimeError(f"a point was lost with its worker {TRIES} times: {causes} ({cause!r})")
+        lost = RuntimeError(f"a point was lost with its worker {TRIES} times; possible causes: {causes} ({cause!r})")
         self._arrived.append((key, caused(lost, cause)))
         return True
 

@@ -49,7 +49,7 @@ class CheckpointWriter(ABC, Generic[Kept]):
     def ends(self, run: Kept, error: BaseException | None) -> None:
         """Write the last checkpoint; if that fails after an exception, the exception gets a note and is still seen."""
         if error is None:
-            self._try_to_write(run, "what it has is an earlier state of the run")
+            self._try_to_write(run, "it holds an earlier state of the run")
             return
         try:
             self._write(run)

@@ -135,7 +135,7 @@ def _describe_object(stored: Any, path: str, arrays: Arrays) -> dict[str, Any]:
     if known is None or known.cls is not type(stored):
         rooms = [base.__module__.split(".")[1] for base in type(stored).__mro__ if base.__module__[:8] == "esgroup."]
         register = f"esgroup.{rooms[0]}.register" if rooms and not isinstance(stored, Group) else _OF_GROUPS
-        raise TypeError(f"{stored!r} cannot be stored: give its class {type(stored)} to {register} first")
+        raise TypeError(f"{stored!r} cannot be stored: pass its class {type(stored)} to {register} first")
     fields = {field: _describe(getattr(stored, field), f"{path}/{field}", arrays) for field in _fields(known.cls)}
     return {"class": name, "fields": fields}
 

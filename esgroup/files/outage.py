@@ -51,7 +51,7 @@ class Outage:
         self.cause = getattr(error, "strerror", None) or str(error) or type(error).__name__
         self._again = time.monotonic() + max(PAUSE, seconds / SHARE)
         if consequence is not None or not self._warned:
-            self.warn(consequence or "the run goes on and tries again later")
+            self.warn(consequence or "the run continues and tries again later")
 
     def warn(self, consequence: str) -> None:
         """Warn that the last write failed, and what follows from that."""

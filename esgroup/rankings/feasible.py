@@ -65,6 +65,6 @@ def _moved(strategy: Strategy, state: Any, z: Array, accepts: Callable[[Any], bo
     if best is not None and accepts(strategy.domain.to_user(best[None])[0]):  # which `at` may miss by rounding
         return best
     raise RuntimeError(
-        "no point near the mean of the search fulfills the constraints with keep_feasible=True: choose a smaller "
+        "no point near the mean of the search satisfies the constraints with keep_feasible=True: choose a smaller "
         "sigma0, or leave keep_feasible out"
     )

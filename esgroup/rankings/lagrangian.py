@@ -224,7 +224,7 @@ class AugmentedLagrangian(Ranking):
         if self.feasible(best[None])[0]:
             return ""
         violated = self.violations(best[1:]).max()
-        return f"No feasible point was found: x has the least violation, {violated:.3g}, beyond constraint_tol"
+        return f"No feasible point was found: x has the smallest violation, {violated:.3g}, above constraint_tol"
 
     def lagrangian(self, state: LagrangianState, outcomes: Array) -> Array:
         """Return the numbers by which points are ranked, NaN for those that failed."""

@@ -44,7 +44,7 @@ def _numbers(fitness: Any, n: int) -> Array:
     for i, value in enumerate(fitness):
         found.append(number(value))
         if found[-1] is None:
-            raise ValueError(f"fitness[{i}] must be a real number (NaN if that run failed), got {value!r}")
+            raise ValueError(f"fitness[{i}] must be a real number (NaN for a failed evaluation), got {value!r}")
     return np.array(found, dtype=np.float64)
 
 
@@ -90,7 +90,7 @@ def rows(fitness: Any, beside: Any, n: int, m: int) -> Array:
     array = _as_array(beside)
     real = array.dtype.kind in "fiub" or (array.size and all(isinstance(g, numbers.Real) for g in array.flat))
     if not m and array.shape != (n, 0):
-        raise ValueError("constraints were told, but the search has none: pass their number to Searcher")
+        raise ValueError("tell() got constraints, but the search has none: pass their number to Searcher")
     if not real or array.shape not in ([(n, m), (n,)] if m == 1 else [(n, m)]):
         got = f"shape {array.shape}" if real else repr(beside)
         raise ValueError(f"constraints must be real numbers of shape ({n}, {m}), a row for each point, got {got}")
@@ -107,7 +107,7 @@ def _taken_apart(fitness: Any, n: int, m: int) -> tuple[list[Any], list[tuple[fl
         if not isinstance(one, Evaluated):
             value = number(one)
             if value is None or not math.isnan(value):
-                wanted = f"constraints must be told beside values, as an array of shape ({n}, {m}), got None"
-                raise ValueError(f"{wanted}: a function returns esgroup.rankings.Evaluated(value, beside)")
+                wanted = f"constraints must be told with the values, as an array of shape ({n}, {m}), got None"
+                raise ValueError(f"{wanted}: a function must return esgroup.rankings.Evaluated(value, beside)")
             told[i] = Evaluated(one, (math.nan,) * m)
     return [one.value for one in told], [one.beside for one in told]

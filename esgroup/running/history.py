@@ -119,7 +119,7 @@ def _end(search: View, error: BaseException | None) -> dict[str, str]:
         return {"how": "failed", "message": f"{type(error).__name__}: {text}"[:MOST_LETTERS]}
     result = search.result
     if not result.stop:
-        return {"how": "left", "message": "the program that ran the search has closed its history"}
+        return {"how": "left", "message": "the program closed the history before the search stopped"}
     return {"how": "stopped", "message": str(result.message)[:MOST_LETTERS]}
 
 

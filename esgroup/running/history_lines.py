@@ -191,7 +191,7 @@ def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("it has an entry twice")
+        raise ValueError("it has a duplicate entry")
     return found
 
 

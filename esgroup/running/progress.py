@@ -35,7 +35,7 @@ class Progress(Observer):
         What the line says until it is updated.
     """
 
-    def __init__(self, first: str = "the first values are being computed") -> None:
+    def __init__(self, first: str = "computing the first values") -> None:
         self._first = first
         self._live: Any = None
         self._shown = -INTERVAL

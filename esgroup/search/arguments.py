@@ -159,7 +159,7 @@ def _over(domain: Domain, given: dict[str, Any], options: SearchOptions) -> Stra
     """Return a search over vectors within a domain of somebody's own."""
     for name in ("sigma0", "bounds", "fixed", "integer"):
         if name in given:
-            raise ValueError(f"{name} cannot be given with a domain: {type(domain).__name__} and its `begin` say it")
+            raise ValueError(f"{name} cannot be given with a domain: {type(domain).__name__} defines it")
     place = domain.begin() or Place(np.zeros(domain.size), np.ones(domain.size))
     vectors = _vector_search(place.mean, place.steps, options)
     moved = relocated(vectors, Relocation(vectors.popsize, place, domain.limits(vectors.popsize)))
@@ -196,8 +196,8 @@ def _check_support(strategy: Strategy, box: Box) -> None:
         try:
             rule("bounds", ends)
         except ValueError as error:
-            kind = f"bounds must keep points within the support of {strategy.about}"
-            raise ValueError(f"{kind}, at least by a fiftieth of their range: {error}") from None
+            kind = f"bounds must lie within the support of {strategy.about}"
+            raise ValueError(f"{kind}, with a margin of a fiftieth of their range: {error}") from None
 
 
 def _matrix_search(start: MatrixGaussian, sigma0: Any, given: dict[str, Any], options: SearchOptions) -> Strategy:
@@ -217,7 +217,7 @@ def _log_search(start: Any, given: dict[str, Any], options: SearchOptions) -> St
     _refuse(given, {*_DEVICES, "cov0", "model", "sigma0", "structure", "popsize"}, start)
     if not isinstance(start.structure, Full):
         kind = spell(start.structure)
-        raise ValueError(f"structure must be full for a Wishart with a device of Gaussians, got {kind!r}")
+        raise ValueError(f"structure must be full for a Wishart with an option of Gaussians, got {kind!r}")
     dim, sigma0 = len(start.mean), given.get("sigma0")
     width = 1 / math.sqrt(start.first_dof()) if sigma0 is None else sigma0 / math.sqrt(2)
     entries = _vector_search(np.zeros(dim * (dim + 1) // 2), width, options)
@@ -255,8 +255,8 @@ def ranking_for(constraints: int | Ranking | None, equalities: Any, tolerance: A
         return constraints
     number = 0 if constraints is None else checks.whole_number("constraints", constraints)
     if constraints is None and not _is_empty(equalities):
-        text = "equalities are indices of constraints, whose number must be given, too"
-        raise ValueError(f"{text}: got {equalities!r}")
+        text = "equalities are indices of constraints: give the number of constraints as well"
+        raise ValueError(f"{text}, got {equalities!r}")
     return AugmentedLagrangian(number, equalities, tolerance) if number else ByValue()
 
 
@@ -289,7 +289,7 @@ def _structure(options: SearchOptions, dim: int, place: Beginning, *, within: bo
         return Frame(dim), "Structure 'frame' was chosen"
     if dim <= FULL_UP_TO:
         return Full(dim), "Structure 'full' was chosen"
-    return Diagonal(dim), f"Structure 'diagonal' was chosen, because 'full' is slow beyond {FULL_UP_TO:,} coordinates"
+    return Diagonal(dim), f"Structure 'diagonal' was chosen because 'full' is slow beyond {FULL_UP_TO:,} variables"
 
 
 def _check_steps(steps: Array) -> None:
@@ -306,7 +306,7 @@ def _check_memory(group: Group, options: SearchOptions) -> None:
     if needed > MEMORY_SHARE * memory:
         name = type(group).__name__
         raise ValueError(
-            f"structure {name} needs about {needed / 2**30:,.1f} GiB for {group.dim:,} coordinates, more than "
+            f"structure {name} needs about {needed / 2**30:,.1f} GiB for {group.dim:,} variables, more than "
             f"{MEMORY_SHARE:.0%} of this machine's {memory / 2**30:,.1f} GiB: use structure='frame' or 'diagonal'"
         )
 
@@ -437,8 +437,8 @@ def _place(start: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0:
         if isinstance(start.strategy, ModelSearch):
             start = Inherited(start.strategy.plain, start.state.plain)
         if not _is_over_vectors(start.strategy):
-            over = f"{start.strategy.about} in a domain of the kind {type(start.strategy.domain).__name__}"
-            text = f"a search that is the start must be one with a Gaussian over vectors, got {over}"
+            over = f"{start.strategy.about} in a domain of type {type(start.strategy.domain).__name__}"
+            text = f"a search passed as start must have a Gaussian over vectors, got {over}"
             raise ValueError(f"{text}: start from a distribution, or save and load the search")
         return _at_search(start.strategy, start.state, sigma0, bounds, fixed, integer, cov0)
     if isinstance(start, Gaussian):
@@ -466,7 +466,7 @@ def _at_search(
 ) -> Beginning:
     """Return a start at the distribution of another search, in its box unless bounds are given; sigma0 rescales it."""
     if fixed is not None or integer is not None or cov0 is not None:
-        raise ValueError("fixed, integer and cov0 are those of the search that is the start: leave them out")
+        raise ValueError("fixed, integer and cov0 are inherited from the search passed as start: leave them out")
     mean, vectors = search.mean(state), innermost(search)
     box = search.domain if isinstance(search.domain, Box) else make_box(mean, sigma0=search.stds(state))
     where = box if bounds is None else box.with_bounds(mean, bounds)

@@ -26,8 +26,8 @@ MOST_COORDINATES = 40
 # nothing, and on smooth functions saves two thirds of the evaluations.
 SLOW = 0.01
 
-USED = f"A quadratic model was used, because max_evals is at most {FEW} evaluations per coordinate"
-LEFT_OUT = "The quadratic model was left out: integers and choices are searched by ranks, and nothing else is searched"
+USED = f"A quadratic model was used because max_evals is at most {FEW} evaluations per variable"
+LEFT_OUT = "No quadratic model was used: there are only integers and choices, which are searched by ranks"
 
 
 def assisted(
@@ -80,7 +80,7 @@ def remark(search: Any, *, ended: bool, noisy: bool) -> str:
     if not search.ranking.by_values or not _can_be_assisted(search.strategy):
         return ""
     time = f"{1e3 * interval:.0f} ms" if interval < 1.0 else f"{interval:,.1f} s"
-    return f'A value came every {time}: model="quadratic" takes about a third of the evaluations on smooth functions'
+    return f'Values came every {time}: on smooth functions, model="quadratic" takes about a third of the evaluations'
 
 
 def _can_be_assisted(strategy: Strategy) -> bool:

@@ -53,7 +53,7 @@ class Runs:
 
     def __init__(self, restarts: Restarts | None, first: Strategy, rng: np.random.Generator) -> None:
         if restarts is not None and not can_begin_elsewhere(first):
-            raise ValueError(f"restarts are for searches that can begin elsewhere, got one over {first.about}")
+            raise ValueError(f"restarts need a search that can start elsewhere, got one over {first.about}")
         self.restarts, self.first, self.rng = restarts, first, rng
         self.schedule, self.plan = Schedule(first.popsize), Plan(first.popsize)
         self.best: Array | None = None  # the best outcome before the present run, and the multipliers of its run
@@ -66,7 +66,7 @@ class Runs:
         """Return why the search ends, for the reasons of the present run: nothing as long as another run can begin."""
         used = search.ledger.nfev - search.ledger.began.nfev
         if not self.leaves(search):
-            reasons["small_run"] = f"a run with a small population has used its {self.plan.max_evals:,} evaluations"
+            reasons["small_run"] = f"this run with a small population has used its {self.plan.max_evals:,} evaluations"
         if search.ledger.nfev != self.judged:
             self.is_over, self.judged, self._next = False, search.ledger.nfev, None
         if not reasons or search.noted or self.restarts is None or budget_reasons(search.limits, search):
@@ -93,7 +93,7 @@ class Runs:
         """The next run, or why there is none; nothing changes before it begins."""
         unlimited = all(getattr(search.limits, name) is None for name in BUDGETS)
         if unlimited and search.nfev >= WITHOUT_BUDGET * self.first.size:
-            enough = f"no further run begins after {WITHOUT_BUDGET:,} evaluations for each variable without a budget"
+            enough = f"without a budget, restarts end after {WITHOUT_BUDGET:,} evaluations per variable"
             return f"{enough}: set max_evals for a longer search"
         rng, accepts = copy.deepcopy(self.rng), search.accepts
         planned = restarts.next(self.schedule, used, rng)
@@ -103,10 +103,10 @@ class Runs:
         for _ in range(_PLACES):
             strategy = elsewhere(self.first, plan.popsize, plan.sigma_factor, rng)
             if strategy is None:
-                return "the strategy knows no other place to begin at"
+                return "the strategy has no other place to start"
             if accepts is None or accepts(_start_of(strategy)):
                 return Next(schedule, plan, strategy, rng)
-        return "no other place was found that fulfills what has keep_feasible=True"
+        return "no other start was found that satisfies the constraints with keep_feasible=True"
 
     def begin(self, search: Searcher) -> None:
         """Begin the next run."""

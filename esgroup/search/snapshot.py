@@ -123,7 +123,7 @@ def from_file(kind: type[S], header: Header, arrays: Arrays) -> S:
     register_all()
     strategy = objects.build(entry(header, "strategy", dict), arrays)
     if not isinstance(strategy, Strategy):
-        raise CheckpointError(f"the header's strategy must be one, got {type(strategy).__name__}")
+        raise CheckpointError(f"the header's strategy must be a Strategy, got {type(strategy).__name__}")
     search = kind.__new__(kind)
     search.strategy = strategy
     search.state = state = strategy.checked(rebuilt("state", arrays, strategy.start()))
@@ -146,7 +146,7 @@ def _runs_from_file(stored: Header, ledger: Ledger, arrays: Arrays) -> Runs:
     description = optional_entry(stored, "restarts", dict)
     first = objects.build(entry(stored, "first", dict), arrays)
     if not isinstance(first, Strategy):
-        raise CheckpointError(f"the first strategy of the header's runs must be one, got {type(first).__name__}")
+        raise CheckpointError(f"the first strategy of the header's runs must be a Strategy, got {type(first).__name__}")
     restarts = None if description is None else as_restarts(objects.build(description, arrays))
     runs = Runs(restarts, first, generator_from_json(entry(stored, "rng", dict)))
     runs.schedule, runs.plan = _numbers(Schedule, stored, "schedule"), _numbers(Plan, stored, "plan")
@@ -170,7 +170,7 @@ def _numbers(kind: Any, header: Header, name: str) -> Any:
 def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) -> Ledger:
     ranking = objects.build(entry(header, "ranking", dict), arrays)
     if not isinstance(ranking, Ranking):
-        raise CheckpointError(f"the header's ranking must be one, got {type(ranking).__name__}")
+        raise CheckpointError(f"the header's ranking must be a Ranking, got {type(ranking).__name__}")
     ledger, row = Ledger(shape, ranking), 1 + ranking.columns
     standing = {name.removeprefix("standing/"): kept for name, kept in arrays.items() if name.startswith("standing/")}
     ledger.standing = ranking.read_state(standing, shape)

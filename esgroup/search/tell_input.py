@@ -28,6 +28,6 @@ def from_triples(triples: Any) -> tuple[list[Any], list[Any], list[Any]]:
     for i, triple in enumerate(triples):
         if not isinstance(triple, (list, tuple)) or len(triple) != 3:
             wanted = "(point, value, constraints)"
-            raise ValueError(f"tell() was given triples, but entry {i} is not one of {wanted}: {triple!r}")
+            raise ValueError(f"tell() was given triples, but entry {i} is not a triple {wanted}: {triple!r}")
     points, values, constraints = (list(part) for part in zip(*triples, strict=True))
     return points, values, constraints

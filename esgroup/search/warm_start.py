@@ -87,7 +87,7 @@ def usable(X: Any, f: Any) -> tuple[Array, Array]:
     """Return the points with values below infinity, at least two, and these values."""
     points = checks.real_array("X", X, (None, None))
     if not points.shape[1]:
-        raise ValueError("X must have at least one coordinate, got none")
+        raise ValueError("X must have at least one variable, got none")
     values = outcomes.values(f, len(points))
     good = values < math.inf
     if good.sum() < 2:

@@ -66,7 +66,7 @@ class Space:
             raise ValueError("parameters must have at least one parameter, got none")
         for name, parameter in self.parameters:
             if not isinstance(name, str):
-                raise TypeError(f"parameters must have names that are texts, got {name!r}")
+                raise TypeError(f"parameters must have names that are strings, got {name!r}")
             one_by_one.check(name, parameter)
         _ = self._order, self.columns  # which check conditions and numbers
 
@@ -172,7 +172,7 @@ class Space:
         parent = self._by_name[other]
         if not isinstance(parent, (Choice, Integer)) or parent.dimensions is not None:
             what = f"{parent.noun}{'' if parent.dimensions is None else ' with a shape'}"
-            raise ValueError(f"when of {name!r} must name a single choice or whole number, but {other!r} is {what}")
+            raise ValueError(f"when of {name!r} must name a single choice or integer, but {other!r} is {what}")
         is_option = isinstance(parent, Choice) and one_by_one.place_of(parent, wanted) is not None
         values = list(wanted) if isinstance(wanted, tuple) and not is_option else [wanted]
         if not values:
@@ -190,7 +190,7 @@ class Space:
             return tuple(TopologicalSorter(parents).static_order())
         except CycleError as error:
             names = ", ".join(repr(self.names[i]) for i in sorted(set(error.args[1])))
-            raise ValueError(f"when must not lead in a circle, got one among {names}") from None
+            raise ValueError(f"when conditions must not be circular, but those of {names} are") from None
 
     def active(self, rows: Array) -> Mask:
         """Which entries of rows (n, dim) belong to parameters that are active there."""

@@ -121,7 +121,7 @@ class Integer(_Number):
     lower: int | None = None
     upper: int | None = None
 
-    noun: ClassVar[str] = "a whole number"
+    noun: ClassVar[str] = "an integer"
 
 
 @checks.explained
@@ -346,7 +346,7 @@ def _check_options(name: str, choice: Choice) -> None:
     if choice.start is not None and place_of(choice, choice.start) is None:
         raise ValueError(f"start of {name!r} must be one of its options, got {choice.start!r}")
     if choice.width is not None and not 0 < checks.real_number(f"width of {name!r}", choice.width) < 1:
-        raise ValueError(f"width of {name!r} must be a chance between 0 and 1, got {choice.width!r}")
+        raise ValueError(f"width of {name!r} must be a probability between 0 and 1, got {choice.width!r}")
 
 
 def first_chances(choice: Choice) -> tuple[float, ...]:
@@ -371,7 +371,7 @@ def _bounds(name: str, parameter: Real | Integer | Angle) -> tuple[float, float]
     if isinstance(parameter, Integer):
         for side, bound in (("lower", least), ("upper", most)):
             if math.isfinite(bound) and (bound != int(bound) or abs(bound) > _MOST_INTEGER):
-                raise ValueError(f"{side} of {name!r} must be a whole number up to 2^53, got {bound!r}")
+                raise ValueError(f"{side} of {name!r} must be an integer up to 2^53, got {bound!r}")
     if checks.flag(f"log of {name!r}", parameter.log):
         if isinstance(parameter, Integer):
             least = max(least, 1.0) if parameter.lower is None else least
@@ -423,7 +423,7 @@ def _first(name: str, parameter: Any, least: float, most: float, log: bool, whol
         if ((start < least) | (start > most)).any() or (log and (start <= 0).any()):
             raise ValueError(f"start of {name!r} must be from {least:g} to {most:g}, got {parameter.start!r}")
         if whole and (start != np.rint(start)).any():
-            raise ValueError(f"start of {name!r} must be a whole number, got {parameter.start!r}")
+            raise ValueError(f"start of {name!r} must be an integer, got {parameter.start!r}")
         return start
     if math.isfinite(most) and math.isfinite(least) and (least > 0 or not log):
         middle = math.sqrt(least) * math.sqrt(most) if log else least + (most - least) / 2

@@ -1,4 +1,4 @@
-"""What the values of a search say: there are none, they get better no more, they look noisy."""
+"""Rules about values: none are available, they no longer improve, they look noisy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from esgroup.checks import Array
 from esgroup.stopping.base import Rule, View
 
 TOL_FUN = 1e-13  # of the values: a thousand times their resolution
-NARROW = "narrow"  # a reason of a distribution as narrow as it may become: it is "tolx" unless `still_improving`
+NARROW = "narrow"  # the distribution is as narrow as allowed: reported as "tolx" unless `still_improving`
 FAILED = 10  # generations in a row without a value
 # Generations before which a search does not stagnate. Without it the rule ended 33 of 210 searches (bbob f7, 13, 19,
 # 20, 21, 23, 24 with 5, 10, 20 coordinates, 3 or 4 population sizes), and 12 of them would have reached 20 more of the
@@ -30,7 +30,7 @@ _MOST_HISTORY = 20_000
 
 
 class Look(NamedTuple):
-    """What a criterion said last, and in which generation."""
+    """The last answer of a criterion, and its generation."""
 
     reasons: dict[str, str]
     nit: int
@@ -42,10 +42,10 @@ class Record:
 
     best: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_HISTORY))
     median: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_HISTORY))
-    worst: float = math.nan  # of the last generation, failed runs apart
+    worst: float = math.nan  # of the last generation, without failed evaluations
     failed_in_a_row: int = 0
     varied: bool = False  # whether values have ever differed, within a generation or from one to the next
-    looks: dict[str, Look] = field(default_factory=dict)  # expensive criteria are re-checked every few generations
+    looks: dict[str, Look] = field(default_factory=dict)  # expensive criteria are checked every few generations
 
     def add(self, ranked: list[float]) -> None:
         """Note the values of a generation, from best to worst, failed ones (NaN) last."""
@@ -67,26 +67,26 @@ class Record:
 
 @dataclass(frozen=True)
 class Failed(Rule):
-    """Holds where no evaluation of ten generations in a row gave a value."""
+    """Holds if all evaluations of ten generations in a row failed."""
 
     name = "failed"
     of_run = True
 
     def look(self, view: View) -> str | None:
         number = view.record.failed_in_a_row
-        return None if number < FAILED else f"no evaluation of the last {number} {moves(view.strategy)} gave a value"
+        return None if number < FAILED else f"all evaluations of the last {number} {moves(view.strategy)} failed"
 
 
 @dataclass(frozen=True)
 class Stagnation(Rule):
-    """Holds where neither the best nor the median value got better: medians of the first and last 30 per cent.
+    """Holds if neither the best nor the median value improves, by medians of the first and the last 30 percent.
 
     Parameters
     ----------
     generations : default None
-        How many of the last generations are compared. By default the tutorial's Stagnation: 100 + 100 n^1.5 / lambda or
-        a fifth of all, as in pycma, and so is the age of a search at which it counts, 500 generations: on rugged
-        functions values stand still, and the distribution wanders, until it finds a valley.
+        How many recent generations are compared. The default is the tutorial's Stagnation: 100 + 100 n^1.5 / lambda, or
+        a fifth of all generations, as in pycma. By default the rule also waits for 500 generations: on rugged functions
+        values can stagnate while the distribution wanders, until it finds a valley.
     """
 
     generations: int | None = None
@@ -108,11 +108,11 @@ class Stagnation(Rule):
             return None
         if not all(_no_better(values, span) for values in (record.best, record.median)):
             return None
-        return f"neither best nor median value got better in {span} {moves(strategy)}"
+        return f"neither the best nor the median value improved in {span} {moves(strategy)}"
 
 
 def moves(strategy: Any) -> str:
-    """What a record of the values of a strategy counts."""
+    """What the record of a strategy's values counts."""
     return "generations" if strategy.traits.least_batch == strategy.popsize else "parts of generations"
 
 
@@ -126,14 +126,14 @@ def _short_span(dim: int, popsize: int) -> int:
 
 
 def still_improving(record: Record, dim: int, popsize: int, narrowness: float) -> bool:
-    """Whether a search as narrow as it may become goes on, because its function is sharp and values get better.
+    """Whether a search that is as narrow as allowed continues because its function is sharp and values improve.
 
     `narrowness` is the size s of the distribution relative to the first one. The values of a smooth function then
-    differ s^2 times as much as at first, those of a sharp one s times: in between, at s^1.5, lies the limit. At a
-    smooth minimum the search ends at once. Along a sharp ridge values get better slowly, and differ more within a
+    differ s^2 times as much as at first, those of a sharp one s times; the limit is in between, at s^1.5. At a smooth
+    minimum the search ends at once. Along a sharp ridge values improve slowly, and differ more within a
     generation: the best values of the last 20 + 60 n / lambda generations are compared with those of as many before, by
     medians. With a quarter of that, 1 of 10 searches along bbob's f13 with 20 coordinates reaches 1e-8 instead of 7.
-    A sharp minimum pays for it: |x| with 10 coordinates ends after about 3,500 evaluations instead of 2,700.
+    Sharp minima take longer: |x| with 10 variables ends after about 3,500 evaluations instead of 2,700.
     """
     if not record.best:
         return False

@@ -110,7 +110,7 @@ def test_the_page_of_a_search_that_has_ended_is_written_and_that_is_all(history:
     assert script.watch(history)
     assert script.said[0].startswith(f"page     {history.with_suffix('.html')}")
     assert script.said[1] == f"the search has ended: {history.with_suffix('.html')} shows 600 evaluations"
-    assert "max_evals is 600" in script.said[2] and len(script.said) == 3
+    assert "limit of 600 evaluations" in script.said[2] and len(script.said) == 3
     page = contents(history.with_suffix(".html"))
     assert "Ended" in page.words and "600" in page.words and "of 600" in page.words
     assert not any(attrs.get("http-equiv") == "refresh" for _, attrs in page.elements)

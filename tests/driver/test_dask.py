@@ -275,7 +275,7 @@ def test_when_the_scheduler_is_lost_a_resumed_run_evaluates_what_was_out(
             assert alone.stdout is not None
             lost = distributed.Client(alone.stdout.readline().strip(), timeout=2)
             lost.wait_for_workers(2, timeout=30)
-            with pytest.raises(RuntimeError, match=r"lost its scheduler: connect again, then resume") as caught:
+            with pytest.raises(RuntimeError, match=r"lost its scheduler: reconnect, then resume") as caught:
                 esgroup.minimize(
                     partial(noted, tmp_path),
                     X0,
