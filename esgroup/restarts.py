@@ -75,7 +75,7 @@ class IPOP:
 class BIPOP(IPOP):
     """IPOP alternating with small-population runs, on equal budgets (Hansen 2009, section 2).
 
-    The regime, large or small, that has used fewer evaluations runs next; the very first run counts for neither. A small
+    The regime, large or small, that has used fewer evaluations is next; the very first run counts for neither. A small
     run has floor(popsize (L / 2)^(u^2)) points per generation, L = 2^doublings so far, and starts with
     10^(-2 v) sigma0, where u and v are uniform in [0, 1]; it may use half the evaluations of the last large run.
 

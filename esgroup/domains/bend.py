@@ -38,9 +38,9 @@ class Bend:
     that a function that slopes down to the bound becomes a parabola there, on which a search converges as it does
     inside; a parabola whose minimum lies at the bound becomes a fourth power. Between two bounds the mirrors make x
     periodic in y with the period 2 (u - l + a + b): standard deviations larger than a fraction of it carry no
-    information and should be limited. Samples come as near to a bound as one likes, but not onto it; `nearest_mirror`
-    says where it is reached. A margin of 0 is plain reflection: a slope becomes a kink, which costs up to five
-    times the evaluations. (Approaching a bound by a parabola is the idea of pycma's BoundTransform.)
+    information and should be limited. Samples come arbitrarily close to a bound without reaching it;
+    `nearest_mirror` returns where it is reached. A margin of 0 is plain reflection: a slope becomes a kink, which costs
+    up to five times the evaluations. (Approaching a bound by a parabola is the idea of pycma's BoundTransform.)
     """
 
     lower: Array  # (dim,), -inf where open
@@ -99,7 +99,7 @@ class Bend:
         reach = math.sqrt(3.0) * stds
         nodes = np.stack([mean - reach, mean, mean + reach])
         x, weights = self.out(nodes), np.array([1 / 6, 2 / 3, 1 / 6])
-        with np.errstate(invalid="ignore", over="ignore"):  # in coordinates that are not bent, which may be large
+        with np.errstate(invalid="ignore", over="ignore"):  # in variables that are not bent, which may be large
             bent = np.sqrt(weights @ (x - weights @ x) ** 2)
         return np.where((x == nodes).all(axis=0), stds, bent)
 
@@ -115,7 +115,7 @@ class Bend:
 
     @cached_property
     def _edges(self) -> Array:
-        """What an `Edge` has, (6, 2 dim): seen from the lower bounds, then from the upper ones."""
+        """The fields of an `Edge`, (6, 2 dim): seen from the lower bounds, then from the upper ones."""
         lower, upper, at_lower, at_upper = self.lower, self.upper, self.lower_margin, self.upper_margin
         width = upper - lower + (at_lower + at_upper)
         from_lower = np.ones(len(lower)), lower, upper, at_lower, at_upper, width

@@ -87,7 +87,7 @@ class Rule(ABC):
 
     @abstractmethod
     def look(self, view: Any) -> Answer:
-        """Return the reason to stop as a string, several as a dict by name, or None to continue. `view` is the search."""
+        """Return the reason to stop as a string, several as a dict, or None to continue. `view` is the search."""
 
     def __and__(self, other: Rule | Callable[[Any], str | bool | None]) -> Rule:
         return Both(self, as_rule(other))

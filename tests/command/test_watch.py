@@ -243,7 +243,7 @@ def test_the_first_page_must_succeed(history: Path, monkeypatch: pytest.MonkeyPa
 def test_a_file_that_is_no_history_is_an_error_that_says_what_to_do(here: Path, once: list[str]) -> None:
     Path("data.csv").write_text("a,b\n1,2\n")
     error = command("data.csv", *once, code=2).stderr
-    assert re.fullmatch(r"error: data\.csv is not a history of esgroup: .*; name a file .*--history FILE.*\n", error)
+    assert re.fullmatch(r"error: data\.csv is not an esgroup history: .*; name a file .*--history FILE.*\n", error)
     assert not Path("data.html").exists()
 
 

@@ -554,7 +554,7 @@ def test_a_search_begins_at_evaluated_points() -> None:
     ({"a": Real(0, 1, when={"b": ()}), "b": Choice(1, 2)}, "when of 'a' .*got none"),
     ({"a": Real(0, 1, when="b"), "b": Choice(1, 2)}, "when of 'a' must be a mapping"),
     ({"a": Real(0, 1, when={"a": 1})}, "when of 'a' must not depend on itself"),
-    ({"a": Choice(1, 2, when={"b": 1}), "b": Choice(1, 2, when={"a": 1})}, "circle, got one among 'a', 'b'"),
+    ({"a": Choice(1, 2, when={"b": 1}), "b": Choice(1, 2, when={"a": 1})}, "circular, but those of 'a', 'b' are"),
     ({"a": Real(2, 1)}, "'a' must have lower <= upper, got 2 and 1"),
     ({"a": Real("x", 1)}, "lower of 'a' .*'x'"),
     ({"a": Real(0, 1, log=True)}, "bounds of 'a' must be positive with log=True, got 0 and 1"),

@@ -26,7 +26,7 @@ def test_budgets_are_named_like_the_arguments() -> None:
     assert list(reasons) == ["target", "max_evals", "max_iters", "max_time"]
     assert reasons["max_evals"] == "limit of 7 evaluations reached (7 made)"
     assert reasons["max_iters"] == "limit of 1 generations reached (1 made)"
-    assert "max_time is 1e-09" in reasons["max_time"]
+    assert "limit of 1e-09 s reached" in reasons["max_time"]
     assert reasons["target"] == f"target 1e+09 reached (best value {search.best_f:.6g})"
 
 
