@@ -47,7 +47,7 @@ class CheckpointWriter(ABC, Generic[Kept]):
             self._try_to_write(run, None)
 
     def ends(self, run: Kept, error: BaseException | None) -> None:
-        """Write the last checkpoint; if that fails after an exception, the exception gets a note and is still raised."""
+        """Write the last checkpoint; if that fails after an exception, the exception gets a note and stays visible."""
         if error is None:
             self._try_to_write(run, "it holds an earlier state of the run")
             return

@@ -68,7 +68,7 @@ class Ranking(ABC):
 
     @abstractmethod
     def best(self, outcomes: Array, than: Array | None = None) -> int | None:
-        """Return the index of the best row, of equal ones the first; None if all failed or none beats the row `than`."""
+        """Return the index of the best row, the first if tied; None if all failed or none beats the row `than`."""
 
     # ---- may ----------------------------------------------------------------------------------------------------
 

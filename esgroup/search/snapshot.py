@@ -1,4 +1,4 @@
-"""A search as JSON and arrays, and back: everything that its future depends on."""
+"""A search as JSON and arrays, and back: everything needed to continue it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def to_file(search: Searcher) -> tuple[Header, Arrays]:
-    """The header and the arrays of a search, the points that are out included."""
+    """The header and the arrays of a search, including its pending points."""
     ledger, record = search.ledger, search.ledger.record
     strategy, arrays = described(search.strategy)
     arrays |= flattened("state", search.state)
@@ -93,7 +93,7 @@ def described(strategy: Strategy) -> tuple[Header, Arrays]:
 
 
 def _runs_to_file(runs: Runs, arrays: Arrays) -> Header:
-    """What is known of runs; a restart strategy of somebody's own is left out, the first strategy joins the arrays."""
+    """The runs; a user-defined restart strategy is omitted, and the arrays of the first strategy are added."""
     kind = type(runs.restarts)
     first, more = objects.describe(runs.first, "first")
     arrays |= more
@@ -119,7 +119,7 @@ def _drawn_arrays(name: str, drawn: Proposed) -> Arrays:
 
 
 def from_file(kind: type[S], header: Header, arrays: Arrays) -> S:
-    """The search that was stored; ValueError or one of its kind if it is none."""
+    """The stored search; ValueError or a subclass if it is invalid."""
     register_all()
     strategy = objects.build(entry(header, "strategy", dict), arrays)
     if not isinstance(strategy, Strategy):
@@ -158,7 +158,7 @@ def _runs_from_file(stored: Header, ledger: Ledger, arrays: Arrays) -> Runs:
 
 
 def _numbers(kind: Any, header: Header, name: str) -> Any:
-    """Rebuild a named tuple of integers, but for the fields that are something else, from the header."""
+    """Rebuild a named tuple of integers, except some fields of other types, from the header."""
     stored, others = entry(header, name, dict), {"small": bool, "sigma_factor": float}
     values = {}
     for field in kind._fields:

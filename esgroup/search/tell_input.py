@@ -1,4 +1,4 @@
-"""The arguments of `tell`: pairs and triples become their parts."""
+"""The arguments of `tell`: splitting pairs and triples into their parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def from_pairs(pairs: Any) -> tuple[list[Any], list[Any]]:
 
 
 def are_triples(strategy: Any, told: Any) -> bool:
-    """Whether the one argument of `tell` is [(point, value, constraints), ...]."""
+    """Whether the only argument of `tell` is [(point, value, constraints), ...]."""
     if not isinstance(told, (list, tuple)) or not told:
         return False
     first = told[0]
