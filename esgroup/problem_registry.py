@@ -261,5 +261,5 @@ def _imported(name: str) -> Any:
 
 def _why(name: str, error: BaseException) -> str:
     last = traceback.extract_tb(error.__traceback__)[-1]
-    at = "" if isinstance(error, SyntaxError) else f" ({last.filename}, line {last.lineno})"  # a SyntaxError includes the place
+    at = "" if isinstance(error, SyntaxError) else f" ({last.filename}, line {last.lineno})"  # a SyntaxError has it
     return f"module {name!r} could not be imported: {type(error).__name__}: {error}{at}"

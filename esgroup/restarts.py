@@ -110,7 +110,7 @@ def _charged(schedule: Schedule, evals: int) -> Schedule:
 
 def _small_run(schedule: Schedule, rng: np.random.Generator) -> Plan:
     # Other rules in use (up to L times the popsize, half of all large evaluations, the first run counted as small)
-    # reached 1713 of 2205 targets against 1693: no difference (bbob f3, 15, 20-24, 5 coordinates, 315 searches each).
+    # reached 1713 of 2205 targets against 1693: no difference (bbob f3, 15, 20-24, 5 variables, 315 searches each).
     u, v = rng.random(2)
     popsize = math.floor(schedule.popsize * (2.0**schedule.doublings / 2) ** (u * u))
     return Plan(popsize, 10.0 ** (-2 * v), max(1, schedule.last_large // 2))

@@ -1,4 +1,4 @@
-"""The map from the unbounded coordinates of a search to points within bounds, and its inverse."""
+"""The map from the unbounded variables of a search to points within bounds, and its inverse."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from esgroup.checks import Array
 
-_FAR = 1e306  # coordinates further out are moved here, so that sums cannot overflow
+_FAR = 1e306  # variables further out are moved here, so that sums cannot overflow
 
 
 class Edge(NamedTuple):
-    """Coordinates seen from a finite bound `low`, with the sign reversed if that is the upper bound."""
+    """Variables seen from a finite bound `low`, with the sign reversed if that is the upper bound."""
 
     sign: Array  # -1 where reversed
     low: Array
@@ -123,7 +123,7 @@ class Bend:
         return np.hstack([from_lower, from_upper])
 
     def _seen(self, columns: NDArray[np.int64], turned: NDArray[np.bool_]) -> Edge:
-        """Return coordinates seen from their lower bounds, or from the upper ones where `turned`."""
+        """Return variables seen from their lower bounds, or from the upper ones where `turned`."""
         return Edge(*self._edges.take(columns + len(self.lower) * turned, axis=1))
 
 

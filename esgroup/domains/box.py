@@ -23,17 +23,17 @@ from esgroup.checks import Array
 from esgroup.domains.base import Domain, Limits, Mask, Place
 from esgroup.domains.bend import Bend
 
-# Largest bent part of the range at a bound. Of 24 searches of bbob's f10 with 10 coordinates within -5 and 5 (instances
-# 1-3, 2000 evaluations) the median gap is 26 with 0.1, 16 with 0.05, 6.5 with 0.02 and 5.2 with 0.01: a function that
-# is quadratic is so where x = y only. Of a sphere half of whose coordinates end at bounds 1,240 to 1,320 evaluations.
+# Largest bent part of the range at a bound. In 24 searches of bbob's f10 with 10 variables between -5 and 5 (instances
+# 1-3, 2000 evaluations) the median gap is 26 with 0.1, 16 with 0.05, 6.5 with 0.02 and 5.2 with 0.01: a quadratic
+# function stays quadratic only where x = y. A sphere with half its variables at bounds: 1,240 to 1,320 evaluations.
 _MARGIN = 0.02
 _WIDEST = 1 / 3  # largest useful standard deviation over the range; the uniform distribution has 0.29
 # Standard deviations from the mean to a bound that is tried: with 2 the corner of a linear function of 10 to 40
-# coordinates takes 15 to 30 per cent more evaluations, with 4 up to 5 per cent less; the more, the longer it goes on.
+# variables takes 15 to 30 percent more evaluations, with 4 up to 5 percent less; the longer it runs, the more.
 _WITHIN = 3.0
 _DEFAULT_SHARE = 0.25  # of the range: the first standard deviation by default
 _NO_RANGE = 1e20  # bounds this far apart are obeyed, but do not set the scale
-_RESOLVED = 0.1  # part of a step that must change x; with 0.2, 10 of 24 searches on a grid claimed a wrong success
+_RESOLVED = 0.1  # part of a step that must change x; with 0.2, 10 of 24 searches on a grid falsely reported success
 _OPEN = 1e300  # no bound beyond: many write the largest float for infinity, and ranges must not overflow
 _KINDS = "None, scipy.optimize.Bounds, a pair (lower, upper), or one such pair for each variable"
 

@@ -46,7 +46,7 @@ from esgroup.strategies.base import INNER, Indices, Proposed, Strategy
 # instances 1-3, and on seven of the engineering designs of the problem zoo, seeds 0-4. Differences of 10 percent are
 # noise there.
 _REMEMBERED = 3  # times the numbers of a model: evaluations kept for it; 2 and 5 work as well
-_MOST_REMEMBERED = 300  # beyond a hundred coordinates models are fitted in the space of samples
+_MOST_REMEMBERED = 300  # beyond a hundred variables models are fitted in the space of samples
 _REACH = 2.0  # times sqrt(n): how far the model is trusted
 _TRUST = 1000.0  # times omega: how strongly multipliers are held to their last values; the larger, the less
 # Multipliers take the share (|mean step| / mean |step|)^2 of a step, with means over about five generations: all of it
@@ -55,24 +55,24 @@ _TRUST = 1000.0  # times omega: how strongly multipliers are held to their last 
 # of 5 searches and the truss of ten bars in 3.
 _MEMORY, _LEAST_STEP = 0.2, 0.05
 # omega |b|^2 over the curvature, below which a penalty grows, and above which it shrinks. Too small, and the mean
-# drifts off while multipliers err; but where the curvature is positive, penalties must not follow 1 / |b|^2 for ever.
+# drifts off while multipliers are wrong; but with positive curvature, penalties must not follow 1 / |b|^2 forever.
 _LEAST_SHARE, _MOST_SHARE = 0.5, 20.0
 # Where the Lagrangian is concave, only penalties hold the minimum: they are compared with this many times its
 # curvature, which is the mean over all directions. With 0, 3 and 10 the welded beam is solved in 0, 5 and 5 of 5
 # searches, the spring in 3, 3 and 5.
 _CONCAVE = 10.0
-_NARROW = 0.01  # standard deviations: a quarter of the points within, and the distribution was widened since
+_NARROW = 0.01  # standard deviations: if a quarter of the points are within, the distribution has widened since
 _MOST_PULL = 10.0  # largest lambda |b_j| over |b_f|; with 100 the pressure vessel is solved in 4 of 5 searches
-_ZERO = 1e-9  # of |b_f|: a multiplier times |b_j| that is none
-_CONSTANT = 1e-13  # of the values of f: differences that are rounding
-_FLAT = 1e-14  # of the value of a constraint at the mean: a slope that is none
-_LEAST_CURVATURE = 3e-4  # times |b_f| / reach: the curvature with which penalties are compared at least
+_ZERO = 1e-9  # of |b_f|: a multiplier times |b_j| that counts as 0
+_CONSTANT = 1e-13  # of the values of f: differences that count as rounding
+_FLAT = 1e-14  # of the value of a constraint at the mean: a slope that counts as 0
+_LEAST_CURVATURE = 3e-4  # times |b_f| / reach: least curvature that penalties are compared with
 _MARGINS = 0.01, 1.0  # of the inner point, in standard deviations
-# Generations from one inner point to the next: with 2, 4 and 8, searches on bbob-constrained (f1, 3, 6, 8, 16, 28, 31,
-# 42, instances 1-3, 5 and 10 coordinates) take 1.01, 1 and 1.06 as many evaluations.
+# Generations between inner points: with 2, 4 and 8, searches on bbob-constrained (f1, 3, 6, 8, 16, 28, 31,
+# 42, instances 1-3, 5 and 10 variables) take 1.01, 1 and 1.06 times as many evaluations.
 _INNER_EVERY = 4
-_LEAST_POINTS = 4  # of which one may be an inner point: fewer samples cannot spare one
-_WORTH = 2.0  # standard deviations from the mean to a constraint within which an inner point is worth a try
+_LEAST_POINTS = 4  # with at least as many samples, one may be an inner point
+_WORTH = 2.0  # standard deviations from the mean to a constraint within which an inner point is worth trying
 
 
 class LagrangianState(NamedTuple):
@@ -313,9 +313,9 @@ class AugmentedLagrangian(Ranking):
     def _with_first_penalties(self, state: LagrangianState, models: Models) -> LagrangianState:
         """Give constraints without a slope, which only integers and choices change, penalties by their size.
 
-        omega = (standard deviation of f) / (mean of g^2) at first, and twice as much in every generation in which the
-        model has the constraint violated at the mean. Where f does not change at all, as if only a feasible point were
-        wanted, all constraints have penalties that can be seen beside f: |f|, or 1, in place of the deviation.
+        omega = (standard deviation of f) / (mean of g^2) at first, and doubles in every generation in which the model
+        has the constraint violated at the mean. If f does not change at all, as when you only want a feasible point,
+        all constraints get penalties that are visible next to f: |f|, or 1, instead of the standard deviation.
         """
         if not len(state.outcomes):
             return state

@@ -46,7 +46,7 @@ class HistoryFile(PathLike[str]):
 class History(Observer):
     """Observes a run, or a search in a loop of your own, and writes its history.
 
-    If points have more than 100 coordinates, the first 100 are stored; the header says how many.
+    If points have more than 100 variables, only the first 100 are stored; the header has both numbers.
 
     Parameters
     ----------
