@@ -92,8 +92,8 @@ def by_newton(slopes: Array, weights: Array, wanted: Array, free: NDArray[np.boo
 
         psi(y) = |y|^2 / 2 + sum_j max(0, wanted_j - b_j^T y / w_j)^2 / 2,
 
-    without max(0, .) for equalities. A step goes to the minimum of the current piece, and is halved until psi decreases;
-    once the piece stays the same, the minimum is found.
+    without max(0, .) for equalities. A step goes to the minimum of the current piece, and is halved until psi
+    decreases; once the piece stays the same, the minimum is found.
     """
     n = slopes.shape[1]
     steep = slopes / weights[:, None]
