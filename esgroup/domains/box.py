@@ -532,5 +532,5 @@ def _parse_side(value: Any, dim: int, none: float) -> Array:
         raise ValueError(f"bounds must be {_KINDS}: got {len(entries)} {side} bounds for {dim} variables")
     for entry in entries:
         if not (entry is None or isinstance(entry, numbers.Real)):  # NumPy's numbers are registered as such
-            raise TypeError(f"bounds must be real numbers, or None where there is none, got {entry!r}")
+            raise TypeError(f"bounds must be real numbers, or None for no bound, got {entry!r}")
     return np.array([none if entry is None else float(entry) for entry in entries])

@@ -72,7 +72,7 @@ class Evaluation:
         for name in ("eval_timeout", "max_pending"):
             if getattr(self, name) is not None and not self._has_pool:
                 wanted = "workers=n (one process is enough) or executor="
-                raise ValueError(f"{name} needs {wanted}: pass one of them as well")
+                raise ValueError(f"{name} needs {wanted}")
         if self.asynchronous and not self._has_pool:
             raise ValueError("asynchronous=True needs workers=n, a number of processes, or executor=")
         if self.eval_timeout is not None:
@@ -211,7 +211,7 @@ class Evaluation:
         while lost and pool.lost >= lost:
             if time.monotonic() > end:
                 taken = f"all {lost} slots are taken by evaluations that exceeded eval_timeout={seconds:g} s"
-                raise RuntimeError(f"{taken} and do not end: pass workers=n, whose processes can be ended")
+                raise RuntimeError(f"{taken} and do not end: pass workers=n, whose processes can be terminated")
             time.sleep(TICK / 100)
         return []
 
