@@ -193,7 +193,7 @@ class Evaluation:
                         pool.cancel()
                 if time.monotonic() > until:
                     break
-        except BaseException:  # an interrupt: cancel what has not begun, and wait for nothing
+        except BaseException:  # an interrupt: cancel what has not begun, and do not wait
             pool.cancel()
             raise
         if failure is not None:

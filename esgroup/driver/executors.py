@@ -19,7 +19,7 @@ from esgroup.driver.calling import Call, call_objective
 from esgroup.driver.sending import pickled, sendable_error
 from esgroup.driver.worker_pool import TICK, Unavailable, WorkerPool, caused, too_slow
 
-_FRESH = 2.0  # seconds after which the scheduler of a cluster is asked again for the number of its threads
+_FRESH = 2.0  # seconds before asking the scheduler of a cluster again for its number of threads
 
 
 @dataclass
@@ -85,7 +85,7 @@ class OnExecutor(WorkerPool):
 
     def submit(self, key: Hashable, x: Any, losses: int = 0) -> None:
         """Submit a point to the executor, which has lost it `losses` times with a worker."""
-        # the unique name: Dask merges equal calls, and would thereby lose noise and second tries
+        # the unique name: Dask merges equal calls, which would remove noise and second tries
         name = f"{self._run}-{next(self._number)}"
         due = time.monotonic() + self._timeout
         try:

@@ -149,7 +149,7 @@ def _renamed(options: dict[str, Any], disp: bool, **theirs: Any) -> dict[str, An
 
 
 def refuse(method: str, unused: dict[str, Any]) -> None:
-    """Raise ValueError for an argument that would not be used, unless it is empty, as SciPy passes it."""
+    """Raise ValueError for an unused argument, unless it is empty, as SciPy passes it."""
     for name, given in unused.items():
         empty = isinstance(given, (tuple, list, dict)) and not given
         if given is not None and given is not False and not empty:

@@ -156,7 +156,7 @@ def structure_name(structure: Group | str) -> str:
 
 
 def _number(value: float) -> float | None:
-    """Convert to a number that JSON has; NaN and the infinities become None."""
+    """Convert to a JSON number; NaN and infinities become None."""
     return float(value) if math.isfinite(value) else None
 
 

@@ -164,7 +164,7 @@ def _no_header(path: Path) -> ValueError:
 
 
 def _wrong(path: Path, number: int, what: str) -> ValueError:
-    """The error of a line that is not one of a history."""
+    """The error for a line that does not belong in a history."""
     return ValueError(f"{path} is not an esgroup history: line {number} {what}")
 
 
@@ -181,7 +181,7 @@ def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
         parsed = _DECODER.decode(line.decode("utf-8"))
     except RecursionError:
         raise _wrong(path, number, "is nested too deeply") from None
-    except ValueError as error:  # also of letters that are not UTF-8, and integers of thousands of digits
+    except ValueError as error:  # also for text that is not UTF-8, and integers with thousands of digits
         raise _wrong(path, number, f"is not a JSON object: {getattr(error, 'msg', error)}") from error
     if not isinstance(parsed, dict):
         raise _wrong(path, number, "is not a JSON object")

@@ -1,4 +1,4 @@
-"""The one loop of `minimize`, structured Newton and `fit_posterior`: evaluate, tell, observe, until a reason to stop.
+"""The loop of `minimize`, structured Newton and `fit_posterior`: evaluate, tell, observe, until a reason to stop.
 
 However a run ends, values that have arrived are told, then observers end, including the checkpoint writer, and an
 exception receives the result so far.

@@ -135,7 +135,7 @@ class Clock:
         return self.seconds
 
     def __setstate__(self, seconds: float) -> None:
-        self.__init__(seconds)  # type: ignore[misc]  # the clock of another machine means nothing here
+        self.__init__(seconds)  # type: ignore[misc]  # another machine's clock means nothing here
 
 
 class Ledger:
@@ -174,18 +174,18 @@ class Ledger:
     # ---- asks ---------------------------------------------------------------------------------------------------
 
     def hand_out(self, drawn: Proposed) -> None:
-        """Note points that are now out."""
+        """Note points that are now pending."""
         self.last = Batch(drawn, self.nit, set(range(len(drawn.points))), self.run)
         self.asked.append(self.last)
 
     def ask_again(self) -> None:
-        """All points of the last ask are out again, and not late."""
+        """Make all points of the last ask pending again, and not late."""
         self.last = last = self.asked[-1]
         last.nit, last.out = self.nit, set(range(len(last.drawn.points)))
 
     @property
     def out(self) -> list[PendingPoint]:
-        """All points that are out, oldest first."""
+        """All pending points, oldest first."""
         return [PendingPoint(asked, row) for asked in self.asked for row in sorted(asked.out)]
 
     @property

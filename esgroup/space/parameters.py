@@ -20,7 +20,7 @@ Shape = int | Sequence[int] | None
 TURN = 2 * math.pi
 _SHARE = 0.25  # of the range of u between two bounds: the first standard deviation by default, as for any search
 _OF_START = 0.3  # of the largest |start|: the first standard deviation of a number without a range
-_CHANCE = 0.5  # of all options but the start together, at first
+_CHANCE = 0.5  # initial probability of all options except the start
 _MOST_INTEGER = 2**53  # up to which every integer is a float64
 
 

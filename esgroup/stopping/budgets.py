@@ -1,4 +1,4 @@
-"""Limits that a caller sets, and the status of a result for the reasons to stop."""
+"""Limits that a caller sets, and the status of a result by its reasons to stop."""
 
 from __future__ import annotations
 
