@@ -102,8 +102,8 @@ def minimize(
         `Searcher`. With a `Space`, fun receives a dict, and points of the result are dicts.
     sigma0 : default None
         Standard deviation of the first points: about a quarter of the width of the region in which you expect the
-        minimum, one number or one per variable. The default is a quarter of the range between finite bounds, elsewhere
-        0.3 max|x0|, or 1 if x0 is 0. With a `Space`, a mapping of names to widths, or a factor for all widths.
+        minimum, one number or one per variable. By default it is a quarter of the range between finite bounds,
+        elsewhere 0.3 max|x0|, or 1 if x0 is 0. With a `Space`, a mapping of names to widths or a factor for all widths.
     method : default "search"
         "search" uses only values. "newton" is a different optimizer, structured Newton, for functions with a gradient;
         of the arguments after `newton` it uses structure, rng, the limits, callback and progress.

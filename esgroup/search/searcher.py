@@ -54,8 +54,8 @@ class Searcher(VisibleSearch):
         the options that the others accept, see docs/how-to/combinations.md.
     sigma0 : default None
         Standard deviation of the first points: about a quarter of the width of the region in which you expect the
-        minimum, one number or one per variable. The default is a quarter of the range between finite bounds, elsewhere
-        0.3 max|x0|, or 1 if x0 is 0. With a `Space`, a mapping of names to widths, or a factor for all widths.
+        minimum, one number or one per variable. By default it is a quarter of the range between finite bounds,
+        elsewhere 0.3 max|x0|, or 1 if x0 is 0. With a `Space`, a mapping of names to widths or a factor for all widths.
     {options}
     constraints : default None
         The number of constraints g <= 0; `tell` then needs their values along with each fitness. Or another

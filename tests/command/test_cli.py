@@ -89,7 +89,7 @@ def test_a_person_gets_a_few_lines() -> None:
     labels = [line.split()[0] for line in result.stdout.splitlines()]
     assert labels == ["problem", "stopped", "best", "at", "cost", "time"]
     assert "problem  sphere, 8 variables, structure full (chosen for you)\n" in result.stdout
-    assert "stopped  target: the best value" in result.stdout
+    assert "stopped  target: target 1e-06 reached (best value" in result.stdout
     assert "(known minimum 0)" in result.stdout and ", … 3 more]" in result.stdout
     assert said(result.stderr) == ""
 

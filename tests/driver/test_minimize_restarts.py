@@ -59,7 +59,7 @@ class TestRestarts:
         assert np.array_equal(result.x, fun.points[int(np.argmin(values))])
         assert np.array_equal(result.xmean, runs[-1].mean)
         assert np.array_equal(result.stds, runs[-1].stds)
-        assert "Restarts: 3; xmean and stds are those of the last run" in result.message
+        assert "Restarts: 3; xmean and stds are from the last run" in result.message
         assert "restarts" in result.stop
 
     @pytest.mark.parametrize("kind", [IPOP(30), BIPOP(30)])
