@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from esgroup.variational import fit_posterior as fit_posterior
     from esgroup.version import __version__ as __version__
 
-# public names and the modules they live in: loaded when first used, so that the command starts at once
+# public names and their modules, loaded at first use so that the command starts at once
 _HOMES = {
     "Angle": "esgroup.space",
     "CheckpointError": "esgroup.files.npz",
@@ -61,7 +61,7 @@ _MODULES = (
     "distributions", "gradients", "groups", "newton", "optuna", "restarts", "stopping", "strategies", "variational",
 )  # fmt: skip
 
-__all__ = sorted({*_HOMES, *_MODULES} - {"optuna"})  # which needs a package that may be missing
+__all__ = sorted({*_HOMES, *_MODULES} - {"optuna"})  # it needs a package that may be missing
 
 
 if not TYPE_CHECKING:  # a name that is not listed above is an error for type checkers

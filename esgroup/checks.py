@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 T = TypeVar("T")
 
-_LONG = 200  # characters of what was given in a message
+_LONG = 200  # most characters of a value in a message
 _FLOAT64 = np.dtype(np.float64)  # comparing two dtypes is faster than comparing one with a type
 
 
 def real_array(name: str, value: Any, shape: tuple[int | None, ...], *, finite: bool = True) -> Array:
-    """Return `value` as a C-contiguous float64 array of finite numbers; None in `shape` admits any length.
+    """Return `value` as a C-contiguous float64 array of finite numbers; None in `shape` allows any length.
 
-    An array that is already of this kind is returned as it is, never copied and never modified. `finite=False` skips
-    the pass over all numbers, for callers that notice a NaN in their results anyway.
+    An array that already fits is returned unchanged, never copied or modified. `finite=False` skips the check of all
+    numbers, for callers that notice a NaN in their results anyway.
     """
     plain = type(value) is np.ndarray and value.shape == shape and value.dtype == _FLOAT64
     if plain and value.flags.c_contiguous and (not finite or math.isfinite(np.vdot(value, value))):
@@ -39,12 +39,12 @@ def real_array(name: str, value: Any, shape: tuple[int | None, ...], *, finite: 
 
 
 def all_finite(array: Array) -> bool:
-    """Return whether every number is finite; one dot product decides, unless it overflows."""
+    """Return whether every number is finite; a single dot product suffices unless it overflows."""
     return math.isfinite(np.vdot(array, array)) or bool(np.isfinite(array).all())
 
 
 def fits(got: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:
-    """Return whether an array of shape `got` has a wanted shape, in which None admits any length."""
+    """Return whether an array of shape `got` matches a shape in which None allows any length."""
     return len(got) == len(shape) and all(s is None or s == g for s, g in zip(shape, got, strict=True))
 
 
@@ -80,7 +80,7 @@ def real_number(name: str, value: Any, *, positive: bool = False) -> float:
 
 
 def not_negative(name: str, value: Any, *, below: float = math.inf) -> float:
-    """Return `value` as a finite float that is at least 0, and below a limit if there is one."""
+    """Return `value` as a finite float that is at least 0 and below `below`."""
     number = real_number(name, value)
     if not 0 <= number < below:
         limit = "" if below == math.inf else f" and below {below}"
@@ -134,7 +134,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def one_of(name: str, value: Any, *choices: Any) -> None:
-    """Check that `value` is one of the choices, and of its type; texts may be NumPy's."""
+    """Check that `value` is one of the choices, and of the same type; strings may be NumPy's."""
     if not any((type(value) is type(choice) or isinstance(value, str)) and value == choice for choice in choices):
         raise ValueError(f"{name} must be {' or '.join(repr(choice) for choice in choices)}, got {value!r}")
 
@@ -154,7 +154,7 @@ def covariance(name: str, value: Any, dim: int) -> Array:
 
 
 def check_symmetric(name: str, matrices: Array) -> None:
-    """Raise an error that names the first matrix that differs from its transpose by more than rounding."""
+    """Raise an error that names the first matrix that differs from its transpose by more than rounding error."""
     gaps = np.abs(matrices - matrices.swapaxes(-1, -2)).max(axis=(-2, -1), initial=0.0)
     bad = np.flatnonzero(gaps > 1e-10 * np.abs(matrices).max(axis=(-2, -1), initial=0.0))
     if len(bad):
@@ -182,7 +182,7 @@ def symmetric_part(matrices: Array) -> Array:
 
 
 def writeable(name: str, array: Any, shape: tuple[int, ...]) -> Array:
-    """Return an array that a caller provides for a result, if the result can be written to it."""
+    """Return the array that a caller provides for a result, after checking that it can hold the result."""
     good = isinstance(array, np.ndarray) and array.dtype == _FLOAT64 and array.shape == shape
     if not (good and array.flags.c_contiguous and array.flags.writeable):
         wanted = f"a writeable contiguous float64 array of shape {shape}"
@@ -205,7 +205,7 @@ def _described(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value in a few words for a message: an array by its shape, anything else by its repr if it is short."""
+    """Return a short description for a message: an array by its shape, anything else by its repr if short."""
     if isinstance(value, np.ndarray) and value.ndim:
         return f"an array of shape {value.shape}{'' if value.dtype.kind in 'fiub' else f' and dtype {value.dtype}'}"
     text = repr(value)
@@ -215,7 +215,7 @@ def shown(value: Any) -> str:
 
 
 def at(x: Any) -> str:
-    """Return at which point something happened, for a message."""
+    """Return the point as part of a message: at x = ..."""
     with np.printoptions(threshold=10, edgeitems=3):
         return f"at x = {_shortened(str(x))}"
 
@@ -225,14 +225,14 @@ def _shortened(text: str) -> str:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Mark an array as not writeable, because it is shared, and return it."""
+    """Mark a shared array as read-only, and return it."""
     array.setflags(write=False)
     return array
 
 
 # ---- names of arguments -----------------------------------------------------------------------------------------
 
-# What an argument is called elsewhere. Where a function does not have it, the name of the argument is looked up again.
+# Other names of arguments. If a function lacks the argument, its name is looked up again.
 _ALSO_CALLED = {
     "bounds": "domain limits ranges lb ub lower upper lower_bounds upper_bounds",
     "callback": "callbacks hook on_generation",
@@ -265,9 +265,9 @@ _MEANT = {other: name for name, others in _ALSO_CALLED.items() for other in othe
     **dict.fromkeys(("choices", "categories", "values"), "list the options: Choice('a', 'b')"),
     **dict.fromkeys(
         ("momentum", "line_search", "clip", "damping", "precision0", "mean_rate", "schedule", "probes"),
-        "settings of Newton are those of newton=esgroup.newton.NewtonSettings(...), with method='newton'",
+        "for Newton's settings, pass newton=esgroup.newton.NewtonSettings(...) with method='newton'",
     ),
-    "gtol": "tolerances are rules, stop=esgroup.stopping.TolX(1e-6); of method='newton', newton=NewtonSettings(gtol=1)",
+    "gtol": "pass tolerances as stop=esgroup.stopping.TolX(1e-6); for method='newton', newton=NewtonSettings(gtol=1)",
     "n_restarts": "restarts='ipop' or 'bipop' restarts the search, restarts=esgroup.restarts.IPOP(doublings=n) n times",
 }
 _OF_MINIMIZE = (
@@ -277,9 +277,9 @@ _OF_MINIMIZE = (
 
 
 def explained(owner: T) -> T:
-    """Let a function or class say which argument may be meant by one that it does not have.
+    """Make a function or class suggest the right name for an unknown argument.
 
-    It is called as before, with the same signature, and its own errors are left as they are.
+    Its signature and its own errors stay unchanged.
     """
     plain: Any = owner.__init__ if isinstance(owner, type) else owner  # type: ignore[misc]
     function, parameters = owner.__name__, inspect.signature(plain).parameters  # type: ignore[attr-defined]

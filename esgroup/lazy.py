@@ -1,4 +1,4 @@
-"""Modules that are imported at their first use: SciPy's take longer to import than a small search takes to run."""
+"""Modules imported at first use: importing SciPy's takes longer than running a small search."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Lazy:
-    """Stands for a module that is imported at the first access to an attribute; attributes are then cached."""
+    """A placeholder for a module that is imported at the first access to an attribute; attributes are cached."""
 
     def __init__(self, module: str) -> None:
         self._module = module

@@ -1,10 +1,10 @@
-"""The options of a search, each described once: name, default, what it accepts, what it means.
+"""The options of a search, each described once: name, default, accepted values, meaning.
 
-`SearchOptions` is the list. From it come the checks, the documentation of `Searcher` and `minimize`, what a checkpoint
-holds of the options, and the options of `esgroup run`. A new option is a field here, and a line in the signatures of
+`SearchOptions` is the list. It provides the checks, the documentation of `Searcher` and `minimize`, the options that a
+checkpoint holds, and the options of `esgroup run`. A new option is a field here, and a line in the signatures of
 `Searcher` and `minimize`, which a test compares with the list.
 
-This module imports nothing heavy: the command reads it before it knows what to do.
+This module imports nothing heavy, because the command reads it before it knows what to do.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def _option(
     default: Any,
     text: str,
     *,
-    accepts: tuple[Any, ...] | None = None,  # all there is; None if that is checked elsewhere
-    stored: bool = False,  # whether it says how a search continues, beyond bounds, structure and popsize
+    accepts: tuple[Any, ...] | None = None,  # all accepted values; None if checked elsewhere
+    stored: bool = False,  # whether a checkpoint needs it in addition to bounds, structure and popsize
     command: OnCommandLine | None = None,
 ) -> Any:
     metadata = {"text": text, "accepts": accepts, "stored": stored, "command": command}
@@ -48,34 +48,34 @@ def _option(
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """How to search over vectors. Of other distributions' strategies, those options that it has as a field."""
+    """How to search over vectors. A strategy for another distribution accepts the options that it has as fields."""
 
     structure: Group | str = _option(
         "auto",
         'A group of `esgroup.groups` or its spelling, such as "diagonal" or "block_triangular:k=4". "auto" is the full '
-        'matrix below 80 coordinates and "frame" from there on, a few axes that follow the search.',
+        'matrix below 80 variables, and from 80 on "frame", a few axes that follow the search.',
         command=OnCommandLine(str, "A structure of `esgroup list`."),
     )
     popsize: int | None = _option(
         None,
-        "Values in a generation; by default 4 + floor(3 ln dim).",
-        command=OnCommandLine(int | None, "Points in a generation."),
+        "Values per generation; the default is 4 + floor(3 ln dim).",
+        command=OnCommandLine(int | None, "Points per generation."),
     )
     bounds: Any = _option(
         None,
-        "SciPy's Bounds, a pair of numbers for all coordinates, or a pair for each; of matrices a pair of numbers or "
-        "of matrices. With a `Space`, a mapping of names to pairs, which hold beside those of the parameters.",
+        "SciPy's Bounds, a pair of numbers for all variables, or a pair for each; for matrices a pair of numbers or "
+        "of matrices. With a `Space`, a mapping of names to pairs, in addition to the bounds of the parameters.",
     )
     algorithm: Algorithm = _option(
         "default",
-        '"paper" is the plain published update, without devices but those that are asked for.',
+        '"paper" is the plain published update, without other techniques unless you ask for them.',
         accepts=("default", "paper"),
         stored=True,
         command=OnCommandLine(Algorithm, "paper: the plain update."),
     )
     decoding: bool | Auto = _option(
         "auto",
-        'Whether scales of single coordinates are learned apart from the structure; "auto" does so for dense ones.',
+        'Whether to learn the scales of single variables separately from the structure; "auto" does so for dense ones.',
         accepts=("auto", True, False),
         stored=True,
     )
@@ -88,49 +88,50 @@ class SearchOptions:
     )
     noise: Noise | None = _option(
         None,
-        '"adapt" lowers the learning rates where values at near points differ like any two, for noisy or multimodal '
-        "functions; of a noisy function take `xmean` of the result, the mean, and not x, the luckiest point.",
+        '"adapt" lowers the learning rates when nearby points differ as much as distant ones, for noisy or multimodal '
+        "functions. If the function is noisy, use `xmean` of the result, the mean, rather than x, whose value benefits "
+        "from the noise.",
         accepts=(None, "adapt"),
         stored=True,
         command=OnCommandLine(Noise | None, "For noisy or rugged functions."),
     )
     step_size: StepSizeRule = _option(
         "csa",
-        'How the step size follows the search: "csa", by the length of the path of the mean, or "tpa", by comparing '
-        "two points ahead of and behind the last move.",
+        'How the step size adapts: "csa", by the length of the path of the mean, or "tpa", by comparing two points, '
+        "one ahead of and one behind the last move.",
         accepts=("csa", "tpa"),
         stored=True,
         command=OnCommandLine(StepSizeRule, "Cumulative, or by two test points."),
     )
     model: Model | None = _option(
         DEFAULT_MODEL,
-        '"quadratic" learns a quadratic model of the function beside the distribution, for functions whose evaluation '
-        "takes a millisecond or more. `ask` then returns what is worth evaluating next, often less than popsize "
-        "points: a part of a generation, after which there are a callback and a line of the history. For real "
-        "variables, also those of a `Space`, in the structures full, diagonal, block triangular, Heisenberg and frame. "
-        "Integers and choices beside them are searched by ranks; the model is of the real variables at those that are "
-        "the best so far. Where there are no real variables it is left out, and the result says so. "
-        '"auto" does this where evaluations are few: `max_evals` is given and at most 500 per coordinate, what is '
-        "searched has at most 40 real coordinates, no others, and the full structure, and there is nothing "
-        "that a model cannot have; otherwise it is the search without a model.",
+        '"quadratic" learns a quadratic model of the function in addition to the distribution, for functions that take '
+        "a millisecond or more to evaluate. `ask` then returns the points worth evaluating next, often fewer than "
+        "popsize: a part of a generation, followed by a callback and a line of the history. It works for real "
+        "variables, including those of a `Space`, with the structures full, diagonal, block triangular, Heisenberg and "
+        "frame. Any integers and choices are searched by ranks; the model then describes the real variables at the "
+        "best integers and choices so far. Without real variables there is no model, and the result says so. "
+        '"auto" uses the model if evaluations are few: `max_evals` is given and at most 500 per variable, there are '
+        "at most 40 variables, all real, with the full structure, and no option that the model does not support. "
+        "Otherwise it searches without a model.",
         accepts=(None, "auto", "quadratic"),
         command=OnCommandLine(Model | None, "Learn a model of the function; auto: if max_evals is small."),
     )
     cov0: Any = _option(
         None,
-        "The first covariance, which is multiplied by sigma0^2. With a `Space` that of all its numbers, in the "
-        "coordinates that are searched: of logarithms where log=True.",
+        "The first covariance, which is multiplied by sigma0^2. With a `Space`, the covariance of all its numbers as "
+        "they are searched: of logarithms where log=True.",
     )
     fixed: Any = _option(
         None,
-        "Coordinates that stay at x0 (indices or a mask) or at given values (a mapping). With a `Space`, a mapping of "
+        "Variables that stay at x0 (indices or a mask) or at given values (a mapping). With a `Space`, a mapping of "
         "names to values.",
         command=OnCommandLine(str | None, "Variables that stay at the start or at a value: 3,1=0.5."),
     )
     integer: Any = _option(
         None,
-        "Coordinates that are whole numbers: True, indices or a mask. With a `Space`, names of Real parameters.",
-        command=OnCommandLine(str | None, "Variables that are whole numbers: 0,2, or all."),
+        "Variables that are integers: True (all), indices or a mask. With a `Space`, names of Real parameters.",
+        command=OnCommandLine(str | None, "Integer variables: 0,2, or all."),
     )
 
     def __post_init__(self) -> None:
@@ -142,7 +143,7 @@ class SearchOptions:
             raise kind(f"{one.name} must be {' or '.join(map(repr, accepts))}, got {value!r}")
 
     def stored(self) -> SearchOptions:
-        """The options that a checkpoint holds; the others are known from bounds, structure and popsize."""
+        """The options that a checkpoint holds; the others follow from bounds, structure and popsize."""
         return SearchOptions(**{one.name: getattr(self, one.name) for one in fields(self) if one.metadata["stored"]})
 
     def given(self) -> dict[str, Any]:
@@ -155,7 +156,7 @@ NAMES = tuple(one.name for one in fields(SearchOptions))
 
 
 def chosen(arguments: dict[str, Any]) -> SearchOptions:
-    """The options among the arguments of a call, which has all of them."""
+    """The options among the arguments of a call, which include all of them."""
     return SearchOptions(**{name: arguments[name] for name in NAMES})
 
 
@@ -164,9 +165,9 @@ def _same(value: Any, default: Any) -> bool:
 
 
 def documented(owner: T) -> T:
-    """Put the descriptions of all options in the place of the line "{options}" in a docstring."""
+    """Replace the line "{options}" in a docstring with the descriptions of all options."""
     text = owner.__doc__
-    if text is not None:  # it is with python -OO
+    if text is not None:  # as it is with python -OO
         line = next(line for line in text.splitlines() if line.strip() == "{options}")
         indent = line[: len(line) - len(line.lstrip())]
         parts = []

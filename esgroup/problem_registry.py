@@ -1,4 +1,4 @@
-"""Finding a problem by name: through the entry-point group "esgroup.problems", or as MODULE:FUNCTION."""
+"""Finding a problem by name, in the entry-point group "esgroup.problems" or as MODULE:FUNCTION."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 GROUP = "esgroup.problems"
 SPACES = ("vector", "spd", "matrix", "scalar")
-_SURELY_FITS = 10**7  # coordinates
-_VECTORS = 4  # that any search has at least: start, mean, standard deviations, a point
+_SURELY_FITS = 10**7  # variables
+_VECTORS = 4  # least number in any search: start, mean, standard deviations, a point
 # as in pyproject.toml, for a source tree that is used without being installed
 _ZOO = EntryPoint(name="zoo", value="esgroup_problems:PROBLEMS", group=GROUP)
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a search needs to know about a problem; None means not known.
+    """What a search needs to know about a problem; None means unknown.
 
     A problem may have attributes with the names of these fields.
 
@@ -46,7 +46,7 @@ class Task:
     x0
         Where to start: a vector, or a matrix in the spaces of matrices.
     sigma0
-        Initial step size: a number, or one for each coordinate.
+        Initial step size: a number, or one per variable.
     bounds
         Bounds as `minimize` takes them.
     batch
@@ -56,7 +56,7 @@ class Task:
     space
         "vector", "spd", "matrix" or "scalar".
     targets
-        Values worth reaching, where the minimum is not known.
+        Values worth reaching, if the minimum is unknown.
     gradient, hessian_product, hessian_diagonal
         Derivatives at a point; `hessian_product(x, v)` is the Hessian times one vector.
     noiseless
@@ -68,9 +68,9 @@ class Task:
     constraints
         A function of one point that returns a vector g; the point is feasible if g <= 0.
     integer
-        Indices of the coordinates that must be whole numbers.
+        Indices of the integer variables.
     scaled
-        How the function differs by a factor from the one that is usually meant by its name, such as "divided by d".
+        How the function differs by a factor from the usual one of this name, such as "divided by d".
     """
 
     name: str
@@ -99,7 +99,7 @@ _OPTIONAL = tuple(field.name for field in fields(Task) if field.default is not M
 
 
 class KnownProblems(NamedTuple):
-    """Makers of problems by name, and the reasons why entry points could not be loaded."""
+    """Makers of problems by name, and the reasons why some entry points could not be loaded."""
 
     makers: dict[str, Callable[..., Any]]
     failures: dict[str, str]
@@ -124,7 +124,7 @@ def find(
     Raises
     ------
     ValueError
-        If there is no such problem, or dim or x0 do not fit it.
+        If there is no such problem, or dim or x0 does not fit it.
     """
     if dim is not None and dim > _SURELY_FITS:
         _check_memory(dim)
@@ -134,7 +134,7 @@ def find(
     if ":" not in name:
         task = _from_table(name, dim, seed)
     elif dim is None:
-        raise ValueError(f"{name} needs the number of coordinates (--dim) or a start (--x0)")
+        raise ValueError(f"{name} needs the number of variables (--dim) or a start (--x0)")
     else:
         task = Task(name, load_function(name), np.zeros(checks.whole_number("dim", dim, least=1)))
     if x0 is None:
@@ -145,21 +145,21 @@ def find(
 
 
 def _check_memory(dim: int) -> None:
-    """Raise ValueError if a search over so many coordinates needs more memory than there is."""
-    from esgroup.search.arguments import MEMORY_SHARE, machine_memory  # slow to import, and seldom needed
+    """Raise ValueError if a search over so many variables needs too much memory."""
+    from esgroup.search.arguments import MEMORY_SHARE, machine_memory  # slow to import and rarely needed
 
     needed, memory = 8 * _VECTORS * dim, machine_memory()
     if needed > MEMORY_SHARE * memory:
         most = f"more than {MEMORY_SHARE:.0%} of this machine's {memory / 2**30:,.1f} GiB"
-        raise ValueError(f"dim must be smaller: {dim:,} coordinates need {needed / 2**30:,.1f} GiB or more, {most}")
+        raise ValueError(f"dim must be smaller: {dim:,} variables need {needed / 2**30:,.1f} GiB or more, {most}")
 
 
 @cache
 def known() -> KnownProblems:
-    """Return all problems that installed packages offer.
+    """Return all problems of installed packages.
 
     An entry point of the group is a mapping from names to makers, or one maker under its own name. A maker takes the
-    dimension, or nothing for the default one, and `seed=` if it has several instances. It returns an object with `fun`,
+    dimension, or nothing for the default, and `seed=` if it has several instances. It returns an object with `fun`,
     `x0` and any of the other fields of a Task. An entry point that cannot be loaded does not hide the others.
     """
     makers: dict[str, Callable[..., Any]] = {}
@@ -206,14 +206,14 @@ def _from_table(name: str, dim: int | None, seed: int | None) -> Task:
 
 
 def near(name: str, names: Iterable[str], n: int = 1) -> str:
-    """Return a hint at similar names, or an empty string."""
+    """Return a hint with similar names, or an empty string."""
     by_lower = {known.lower(): known for known in names}
     alike = [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower, n=n)]
     return f" (did you mean {' or '.join(map(repr, alike))}?)" if alike else ""
 
 
 def families(names: Iterable[str]) -> dict[str, list[str]]:
-    """Group numbered names under a common heading: f1, f2 and f3 are "f1 ... f3"; others stay alone."""
+    """Group numbered names under a common heading: f1, f2 and f3 become "f1 ... f3"; others stay single."""
     by_stem: dict[str, list[str]] = {}
     for name in names:
         by_stem.setdefault(name.rstrip("0123456789"), []).append(name)
@@ -252,7 +252,7 @@ def _imported(name: str) -> Any:
         return import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not (name == error.name or name.startswith(error.name + ".")):
-            raise ValueError(_why(name, error)) from error  # the module exists, but imports one that does not
+            raise ValueError(_why(name, error)) from error  # the module exists but imports a missing one
         hint = f" (write {name.removesuffix('.py')!r}, without .py)" if name.endswith(".py") else ""
         raise ValueError(f"there is no module {name!r} in {here} or among the installed packages{hint}") from None
     except (Exception, SystemExit) as error:
@@ -261,5 +261,5 @@ def _imported(name: str) -> Any:
 
 def _why(name: str, error: BaseException) -> str:
     last = traceback.extract_tb(error.__traceback__)[-1]
-    at = "" if isinstance(error, SyntaxError) else f" ({last.filename}, line {last.lineno})"  # a SyntaxError says where
+    at = "" if isinstance(error, SyntaxError) else f" ({last.filename}, line {last.lineno})"  # a SyntaxError has it
     return f"module {name!r} could not be imported: {type(error).__name__}: {error}{at}"

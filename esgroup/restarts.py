@@ -1,4 +1,4 @@
-"""Restarts: a search that ends short of its target is started again elsewhere, with another population size.
+"""Restarts: a search that ends before it reaches its target starts again elsewhere, with another population size.
 
 A restart strategy is pure: from its schedule and the evaluations of the last run it returns a new schedule and a plan
 for the next run. A schedule is a tuple of numbers, which a checkpoint stores as JSON.
@@ -39,7 +39,7 @@ class Restarts(Protocol):
     """A restart strategy: anything with this method."""
 
     def next(self, schedule: Schedule, evals: int, rng: np.random.Generator) -> tuple[Schedule, Plan] | None:
-        """Return schedule and plan of the run after one with `evals` evaluations; None if there is no further run."""
+        """Return schedule and plan of the run after one with `evals` evaluations, or None to stop."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class IPOP:
 
 @dataclass(frozen=True)
 class BIPOP(IPOP):
-    """IPOP alternating with runs of small populations, on equal budgets (Hansen 2009, section 2).
+    """IPOP alternating with small-population runs, on equal budgets (Hansen 2009, section 2).
 
     The regime, large or small, that has used fewer evaluations is next; the very first run counts for neither. A small
     run has floor(popsize (L / 2)^(u^2)) points per generation, L = 2^doublings so far, and starts with
@@ -110,7 +110,7 @@ def _charged(schedule: Schedule, evals: int) -> Schedule:
 
 def _small_run(schedule: Schedule, rng: np.random.Generator) -> Plan:
     # Other rules in use (up to L times the popsize, half of all large evaluations, the first run counted as small)
-    # reached 1713 of 2205 targets against 1693: no difference (bbob f3, 15, 20-24, 5 coordinates, 315 searches each).
+    # reached 1713 of 2205 targets against 1693: no difference (bbob f3, 15, 20-24, 5 variables, 315 searches each).
     u, v = rng.random(2)
     popsize = math.floor(schedule.popsize * (2.0**schedule.doublings / 2) ** (u * u))
     return Plan(popsize, 10.0 ** (-2 * v), max(1, schedule.last_large // 2))

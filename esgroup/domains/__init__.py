@@ -1,6 +1,6 @@
-"""What a point is: bounds, integers, fixed variables, named parameters, around any strategy over vectors.
+"""Domains: bounds, integers, fixed variables and named parameters for any strategy over vectors.
 
-`Domain` is the protocol; `Box` and `Named`, the points of a `Space`, are domains.
+`Domain` is the base class; `Box` and `Named`, the points of a `Space`, are domains.
 """
 
 from esgroup.domains.base import Affine, Arrays, Domain, Limits, Place, Shaped, register

@@ -1,4 +1,4 @@
-"""What a point is: the way from the vectors y that a strategy searches to the points that users see, and back."""
+"""Domains: the map between the vectors y that a strategy searches and the points that users see."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ Mask = NDArray[np.bool_]
 D = TypeVar("D", bound="Domain")
 _BLOCK = 1_000_000  # numbers that are decoded at once
 _CLOSE = 1e-6  # relative and absolute difference of a point from its image that counts as rounding
-UNKNOWN = -1.0  # in place of the category of a choice that has no part in the value of a point
+UNKNOWN = -1.0  # category of a choice that does not affect the value of a point
 
 
 class Place(NamedTuple):
-    """Where a search begins, in the vectors y: the mean, and standard deviations."""
+    """Where a search starts, in the vectors y: the mean and the standard deviations."""
 
     mean: Array
     steps: Array
 
 
 class Limits(NamedTuple):
-    """What a domain demands of a distribution over y; None: nothing."""
+    """What a domain requires of a distribution over y; None: nothing."""
 
-    mean: Array | None = None  # where the mean belongs: a turn less, for an angle
-    least: Array | None = None  # standard deviations; 0 where they may be as small as they like
+    mean: Array | None = None  # where the mean should be: one turn less, for an angle
+    least: Array | None = None  # standard deviations; 0 for no limit
     most: Array | None = None
 
 
 class Domain(ABC):
-    """What a point is. Points are arrays (n, *shape); y are vectors (n, size), any of which is a point.
+    """The set of valid points. Points are arrays (n, *shape); every vector y, in arrays (n, size), stands for a point.
 
-    A strategy over vectors of `size` numbers searches a domain inside `esgroup.strategies.Within`. What must be said
-    is how points are made from y, and y from points; everything else has a default. A domain is frozen, and its methods
-    are pure.
+    A strategy over vectors of `size` numbers searches a domain inside `esgroup.strategies.Within`. You must define how
+    points are made from y, and y from points; everything else has a default. A domain is frozen, and its methods are
+    pure.
     """
 
     # ---- must ---------------------------------------------------------------------------------------------------
@@ -61,17 +61,17 @@ class Domain(ABC):
 
     @abstractmethod
     def encode(self, points: Array, near: Array | None = None) -> Array:
-        """Return y (n, size) with decode(y) = points; of several that one nearest to the vector `near`."""
+        """Return y (n, size) with decode(y) = points; if there are several, the one nearest to the vector `near`."""
 
     # ---- may: points --------------------------------------------------------------------------------------------
 
     def check(self, name: str, points: Array) -> None:
         """Refuse points (n, *shape) outside the domain with a ValueError that names them.
 
-        As it stands, those that `decode(encode(points))` does not give back, but for rounding.
+        By default, those that `decode(encode(points))` does not reproduce up to rounding.
         """
         points = checks.real_array(name, points, (None, *self.shape))
-        with np.errstate(all="ignore"):  # outside, formulas may not hold
+        with np.errstate(all="ignore"):  # formulas may fail outside
             back = self.decode(self.encode(points))
         good = np.isclose(back, points, rtol=_CLOSE, atol=_CLOSE).reshape(len(points), -1).all(axis=1)
         if not good.all():
@@ -83,9 +83,9 @@ class Domain(ABC):
         return (self.decode(self.encode(points)) == points).reshape(len(points), -1).all(axis=1)
 
     def stds(self, mean: Array, stds: Array) -> Array:
-        """Return standard deviations of the entries of a point, for those of y about a mean (size,).
+        """Return standard deviations of the entries of a point, from those of y around a mean (size,).
 
-        As it stands, from differences over one standard deviation of each number, which is exact for linear maps.
+        By default, from differences over one standard deviation of each number, which is exact for linear maps.
         """
         squares, block = np.zeros(self.shape), max(1, _BLOCK // self.size)
         for first in range(0, self.size, block):  # so that memory does not grow with the square of the size
@@ -96,26 +96,26 @@ class Domain(ABC):
         return np.sqrt(squares)
 
     def begin(self) -> Place | None:
-        """Return where a search begins; None where the strategy begins by itself, or at N(0, I)."""
+        """Return where a search starts; None if the strategy has its own start, or starts at N(0, I)."""
         return None
 
     def elsewhere(self, factor: float, rng: np.random.Generator, first: Place) -> tuple[Domain, Place] | None:
-        """Return the domain of a search that begins elsewhere, with steps times a factor, and where it begins.
+        """Return the domain of a search that starts elsewhere, with steps times a factor, and where it starts.
 
-        `first` is where this one has begun. None: in this domain, where the strategy would begin elsewhere by itself.
+        `first` is where this one started. None: in this domain, at a start chosen by the strategy.
         """
         return None
 
     # ---- may: how users see points ------------------------------------------------------------------------------
 
     def to_user(self, points: Array) -> Any:
-        """Return points (n, *shape) as users see them: as they are, or, say, as a list of dicts."""
+        """Return points (n, *shape) as users see them: unchanged, or, for example, as a list of dicts."""
         return points
 
     def from_user(self, name: str, points: Any) -> Array:
-        """Return points as `to_user` gives them, or a single one, as an array (n, *shape); `name` is for errors.
+        """Return one or more points in the form of `to_user` as an array (n, *shape); `name` is for errors.
 
-        The array must be the one that `to_user` was given, bit for bit: by it a search recognizes its own points.
+        The array must equal the one that `to_user` received, bit for bit, so that a search recognizes its own points.
         """
         shape = self.shape
         if len(shape) == 1:
@@ -124,20 +124,20 @@ class Domain(ABC):
         return checks.real_array(name, array[None] if array.shape == shape else points, (None, *shape))
 
     def stds_to_user(self, stds: Array) -> Any:
-        """Return standard deviations of the entries of a point as users see them: as they are, or by name."""
+        """Return standard deviations of the entries of a point as users see them: unchanged, or by name."""
         return stds
 
     def fields(self, found: dict[str, Any]) -> dict[str, Any]:
-        """Return what a result has besides, as users see it, from what the strategy inside has found."""
+        """Return the additional fields of a result, as users see them, from those of the inner strategy."""
         return found
 
     @property
     def labels(self) -> list[str] | None:
-        """Names of the entries of a point, for histories and figures; None if they have none."""
+        """Names of the entries of a point, for histories and figures; None without names."""
         return None
 
     def are_pairs(self, told: Any) -> bool:
-        """Whether the one argument of `tell` is [(point, value), ...] and not a list of values."""
+        """Whether the only argument of `tell` is [(point, value), ...] rather than a list of values."""
         first = told[0] if isinstance(told, (list, tuple)) and told else None
         if not isinstance(first, (list, tuple)) or len(first) != 2:
             return False
@@ -150,11 +150,11 @@ class Domain(ABC):
 
     @property
     def folds(self) -> bool:
-        """Whether samples about one mean can all be one point, as in the corner of a box."""
+        """Whether all samples around a mean can be the same point, as in the corner of a box."""
         return False
 
     def limits(self, popsize: int) -> Limits:
-        """Return limits of standard deviations that hold everywhere; least ones are those of integers."""
+        """Return limits of standard deviations that hold everywhere; the lower limits are for integers."""
         return Limits()
 
     @cached_property
@@ -163,7 +163,7 @@ class Domain(ABC):
         return type(self).limits_at is not Domain.limits_at
 
     def limits_at(self, mean: Array, popsize: int) -> Limits | None:
-        """Return what holds about a mean (size,) besides; None if there is nothing."""
+        """Return additional limits around a mean (size,); None if there are none."""
         return None
 
     @cached_property
@@ -176,30 +176,30 @@ class Domain(ABC):
         return None
 
     def tried(self, mean: Array, stds: Array) -> Array | None:
-        """Return a y (size,) near the mean that samples do not reach and that is worth an evaluation, if any."""
+        """Return a y (size,) near the mean that samples do not reach but that is worth evaluating, if any."""
         return None
 
     def behind(self, y: Array, mean: Array) -> Mask | None:
-        """Return which y are images of points that are nearer to the mean; None if there is never any."""
+        """Return which y are mirror images of points nearer to the mean; None if there never are any."""
         return None
 
     @property
     def is_conditional(self) -> bool:
-        """Whether entries of y may have no part in the value of a point."""
+        """Whether some entries of y may not affect the value of a point."""
         return False
 
     def active(self, points: Array) -> Mask:
-        """Return which entries of y (n, size) have a part in the values of points, in a conditional domain."""
+        """Return which entries of y (n, size) affect the values of points, in a conditional domain."""
         return np.ones((len(points), self.size), dtype=bool)
 
 
 def register(cls: type[D]) -> type[D]:
-    """Let searches over domains of a class of your own, a frozen dataclass, be stored; usable as a class decorator."""
+    """Make a domain class of your own, a frozen dataclass, storable in files; usable as a class decorator."""
     return objects.register_derived(cls, Domain)
 
 
 class RowByRow(Domain):
-    """Arrays of one shape, for which y is a point read row by row."""
+    """Arrays of one shape; y is a point read row by row."""
 
     @property
     def size(self) -> int:
@@ -217,7 +217,7 @@ class RowByRow(Domain):
 
 @dataclass(frozen=True, eq=False)
 class Arrays(RowByRow):
-    """Arrays of one shape, as they are. `rule` raises ValueError for points outside."""
+    """Arrays of one shape, unchanged. `rule` raises ValueError for invalid points."""
 
     shape: tuple[int, ...]
     rule: Callable[[str, Array], Any] | None = field(default=None, metadata={"stored": False})
@@ -230,7 +230,7 @@ class Arrays(RowByRow):
 
 @dataclass(frozen=True, eq=False)
 class Affine(Domain):
-    """Points x = shift + scale y: a strategy that begins at a place of its own begins at another one."""
+    """Points x = shift + scale y, which move a strategy's own start elsewhere."""
 
     shift: Array
     scale: Array

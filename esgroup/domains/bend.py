@@ -1,4 +1,4 @@
-"""The map from the unbounded coordinates of a search to points within bounds, and its inverse."""
+"""The map from the unbounded variables of a search to points within bounds, and its inverse."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from esgroup.checks import Array
 
-_FAR = 1e306  # coordinates further out are moved here, so that sums cannot overflow
+_FAR = 1e306  # variables further out are moved here, so that sums cannot overflow
 
 
 class Edge(NamedTuple):
-    """Coordinates seen from a finite bound `low`, with the sign reversed if that is the upper bound."""
+    """Variables seen from a finite bound `low`, with the sign reversed if that is the upper bound."""
 
     sign: Array  # -1 where reversed
     low: Array
@@ -38,9 +38,9 @@ class Bend:
     that a function that slopes down to the bound becomes a parabola there, on which a search converges as it does
     inside; a parabola whose minimum lies at the bound becomes a fourth power. Between two bounds the mirrors make x
     periodic in y with the period 2 (u - l + a + b): standard deviations larger than a fraction of it carry no
-    information and should be limited. Samples come as near to a bound as one likes, but not onto it; `nearest_mirror`
-    says where it is reached. A margin of 0 is plain reflection: a slope becomes a kink, which costs up to five
-    times the evaluations. (Approaching a bound by a parabola is the idea of pycma's BoundTransform.)
+    information and should be limited. Samples come arbitrarily close to a bound without reaching it;
+    `nearest_mirror` returns where it is reached. A margin of 0 is plain reflection: a slope becomes a kink, which costs
+    up to five times the evaluations. (Approaching a bound by a parabola is the idea of pycma's BoundTransform.)
     """
 
     lower: Array  # (dim,), -inf where open
@@ -99,7 +99,7 @@ class Bend:
         reach = math.sqrt(3.0) * stds
         nodes = np.stack([mean - reach, mean, mean + reach])
         x, weights = self.out(nodes), np.array([1 / 6, 2 / 3, 1 / 6])
-        with np.errstate(invalid="ignore", over="ignore"):  # in coordinates that are not bent, which may be large
+        with np.errstate(invalid="ignore", over="ignore"):  # in variables that are not bent, which may be large
             bent = np.sqrt(weights @ (x - weights @ x) ** 2)
         return np.where((x == nodes).all(axis=0), stds, bent)
 
@@ -115,7 +115,7 @@ class Bend:
 
     @cached_property
     def _edges(self) -> Array:
-        """What an `Edge` has, (6, 2 dim): seen from the lower bounds, then from the upper ones."""
+        """The fields of an `Edge`, (6, 2 dim): seen from the lower bounds, then from the upper ones."""
         lower, upper, at_lower, at_upper = self.lower, self.upper, self.lower_margin, self.upper_margin
         width = upper - lower + (at_lower + at_upper)
         from_lower = np.ones(len(lower)), lower, upper, at_lower, at_upper, width
@@ -123,7 +123,7 @@ class Bend:
         return np.hstack([from_lower, from_upper])
 
     def _seen(self, columns: NDArray[np.int64], turned: NDArray[np.bool_]) -> Edge:
-        """Return coordinates seen from their lower bounds, or from the upper ones where `turned`."""
+        """Return variables seen from their lower bounds, or from the upper ones where `turned`."""
         return Edge(*self._edges.take(columns + len(self.lower) * turned, axis=1))
 
 

@@ -1,8 +1,8 @@
 """Bounds, fixed and integer variables: a box as a domain.
 
 `Box` holds them and translates points and standard deviations; `make_box` builds one from a user's arguments, and
-`parse_bounds` reads bounds as users write them: SciPy's Bounds, a pair for all coordinates, or a pair for each. How a
-bound is met without a kink is in `bend.py`.
+`parse_bounds` reads bounds as users write them: SciPy's Bounds, a pair for all variables, or a pair for each. `bend.py`
+keeps points within bounds without a kink.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from esgroup.checks import Array
 from esgroup.domains.base import Domain, Limits, Mask, Place
 from esgroup.domains.bend import Bend
 
-# Largest bent part of the range at a bound. Of 24 searches of bbob's f10 with 10 coordinates within -5 and 5 (instances
-# 1-3, 2000 evaluations) the median gap is 26 with 0.1, 16 with 0.05, 6.5 with 0.02 and 5.2 with 0.01: a function that
-# is quadratic is so where x = y only. Of a sphere half of whose coordinates end at bounds 1,240 to 1,320 evaluations.
+# Largest bent part of the range at a bound. In 24 searches of bbob's f10 with 10 variables between -5 and 5 (instances
+# 1-3, 2000 evaluations) the median gap is 26 with 0.1, 16 with 0.05, 6.5 with 0.02 and 5.2 with 0.01: a quadratic
+# function stays quadratic only where x = y. A sphere with half its variables at bounds: 1,240 to 1,320 evaluations.
 _MARGIN = 0.02
-_WIDEST = 1 / 3  # largest useful standard deviation over the range; that of the uniform distribution is 0.29
+_WIDEST = 1 / 3  # largest useful standard deviation over the range; the uniform distribution has 0.29
 # Standard deviations from the mean to a bound that is tried: with 2 the corner of a linear function of 10 to 40
-# coordinates takes 15 to 30 per cent more evaluations, with 4 up to 5 per cent less; the more, the longer it goes on.
+# variables takes 15 to 30 percent more evaluations, with 4 up to 5 percent less; the longer it runs, the more.
 _WITHIN = 3.0
 _DEFAULT_SHARE = 0.25  # of the range: the first standard deviation by default
-_NO_RANGE = 1e20  # bounds as far apart as this are obeyed, but say nothing about the scale
-_RESOLVED = 0.1  # part of a step that must change x; with 0.2, 10 of 24 searches on a grid claimed a wrong success
-_OPEN = 1e300  # a bound beyond it is none: many write the largest float for infinity, and ranges must not overflow
-_KINDS = "None, scipy.optimize.Bounds, a pair (lower, upper), or one such pair for each coordinate"
+_NO_RANGE = 1e20  # bounds this far apart are obeyed, but do not set the scale
+_RESOLVED = 0.1  # part of a step that must change x; with 0.2, 10 of 24 searches on a grid falsely reported success
+_OPEN = 1e300  # no bound beyond: many write the largest float for infinity, and ranges must not overflow
+_KINDS = "None, scipy.optimize.Bounds, a pair (lower, upper), or one such pair for each variable"
 
 
 @dataclass(frozen=True, eq=False)
 class Box(Domain):
-    """Bounds, fixed and integer coordinates of the user's x, and the map from the search's y, which has none of them.
+    """Bounds, fixed and integer variables of the user's x, and the map from the search's y, which has none of them.
 
-    y has the coordinates that are not fixed. Bounds are met by a bend (`Bend`): x = y except within a margin of
-    min(0.02 range, max(sigma0, |x0 - bound|) / 2) at a bound. Samples reach a bound in the limit only, so that a
-    search also tries points that are exactly on the bounds near its mean (`tried`). Integers are rounded, with
-    mirrors at their bounds, so that each integer has an interval of length 1 in y.
+    y has the variables that are not fixed. At a bound x is bent (`Bend`): x = y except within a margin of
+    min(0.02 range, max(sigma0, |x0 - bound|) / 2). Samples approach a bound without reaching it, so the search also
+    tries points exactly on the bounds near its mean (`tried`). Integers are rounded, with mirrors at their bounds, so
+    that each integer has an interval of length 1 in y.
     """
 
     x0: Array  # (dim,), feasible
@@ -64,7 +64,7 @@ class Box(Domain):
         if not np.isfinite(self.x0).all() or not (self.steps0 > 0)[~self.fixed].all():
             raise ValueError(f"x0 must be finite and steps0 positive, got {self.x0} and {self.steps0}")
         if self.fixed.all():
-            raise ValueError("fixed and bounds must leave a coordinate to search, but all are fixed")
+            raise ValueError("fixed and bounds must leave a variable to search, but all are fixed")
         self.check("x0", self.x0)
 
     # ---- sizes --------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ class Box(Domain):
 
     @cached_property
     def free(self) -> NDArray[np.int64]:
-        """Indices of the coordinates that are searched."""
+        """Indices of the variables that are searched."""
         return np.flatnonzero(~self.fixed)
 
     @cached_property
@@ -104,7 +104,7 @@ class Box(Domain):
         """Return y (n, size) with decode(y) = x for feasible x (n, dim); other x are first moved to feasible ones.
 
         Of all mirror images this is the y between the mirrors, or the one nearest to the point `near` (size,), for
-        example the mean of the search. Integers become the middle of their interval; fixed coordinates are ignored.
+        example the mean of the search. Integers become the middle of their interval; fixed variables are ignored.
         """
         y = self._bend.back(self.feasible(points)[:, self.free])
         return y if near is None else self._bend.nearest_image(y, near)
@@ -112,16 +112,16 @@ class Box(Domain):
     def tried(self, mean: Array, stds: Array) -> Array | None:
         """Return the y (size,) of the mean moved onto all bounds within three standard deviations, None if none is.
 
-        Integers are left as they are.
+        Integers stay unchanged.
         """
         mirror = self._bend.nearest_mirror(mean)
         near = np.abs(mirror - mean) < _WITHIN * stds
         return np.where(near, mirror, mean) if near.any() else None
 
     def behind(self, y: Array, mean: Array) -> Mask:
-        """Return which points y (n, size) are on the other side of a mirror than the point `mean` (size,)."""
+        """Return which points y (n, size) are separated from the point `mean` (size,) by a mirror."""
         low, high = self.mirrors
-        here = (mean >= low) & (mean <= high)  # else it is behind a mirror itself, from where its image is searched
+        here = (mean >= low) & (mean <= high)  # otherwise the mean itself is behind a mirror
         return np.any(((y < low) | (y > high)) & here, axis=1)
 
     def feasible(self, x: Array) -> Array:
@@ -141,20 +141,20 @@ class Box(Domain):
         if (at := _first(self.integer & (x != np.rint(x)))) is not None:
             raise ValueError(f"{_name(name, at)} must be an integer, got {x[at]}: round it")
         if (at := _first(self.fixed & (x != x0))) is not None:
-            raise ValueError(f"{_name(name, at)} must be {x0[at[-1]]}, where it is fixed, got {x[at]}")
+            raise ValueError(f"{_name(name, at)} must be {x0[at[-1]]}, its fixed value, got {x[at]}")
 
     def begin(self) -> Place:
         return Place(self.encode(self.x0[None])[0], self.initial_steps())
 
     def elsewhere(self, factor: float, rng: np.random.Generator, first: Place) -> tuple[Box, Place]:
-        """Begin at a random point: uniform between two finite bounds, elsewhere x0 + s N(0, I), mirrored.
+        """Start at a random point: uniform between two finite bounds, elsewhere x0 + s N(0, I), mirrored.
 
         s are the standard deviations of x in the first place.
         """
         normal = self.x0 + self.stds(*first) * rng.standard_normal(len(self.x0))
         x0 = self.decode(normal[None, self.free])[0]
         share, ranged = rng.random(len(self.x0)), _ranged(self.lower, self.upper)
-        grown = self.integer[ranged] * 0.5  # every integer has the same chance
+        grown = self.integer[ranged] * 0.5  # every integer is equally likely
         low, high = self.lower[ranged] - grown, self.upper[ranged] + grown
         x0[ranged] = low + share[ranged] * (high - low)
         x0 = self.feasible(x0)
@@ -163,10 +163,10 @@ class Box(Domain):
         return box, box.begin()
 
     def with_bounds(self, x0: Array, bounds: Any) -> Box:
-        """Return a box with other bounds and the same fixed and integer coordinates; x0 is moved to within them."""
+        """Return a box with other bounds and the same fixed and integer variables; x0 is moved inside them."""
         lower, upper, hint = parse_bounds(bounds, len(self.x0), self.integer)
         if (same := (lower == upper) & ~self.fixed).any():
-            raise ValueError(f"bounds must leave room, got lower = upper for coordinate {int(same.argmax())}{hint}")
+            raise ValueError(f"bounds must leave room, got lower = upper for variable {int(same.argmax())}{hint}")
         x0 = np.where(self.fixed, self.x0, np.clip(x0, lower, upper))
         return replace(self, x0=x0, lower=lower, upper=upper)
 
@@ -175,8 +175,8 @@ class Box(Domain):
     def initial_steps(self, sigma0: Any = None) -> Array:
         """Return the first standard deviations of y (size,): sigma0, a positive number or (dim,), or `steps0`.
 
-        They are at most the largest of `limits`, and larger than sigma0 where x0 lies in the margin of a bound, so that
-        the points still spread by sigma0. Steps that are no more than the rounding of x0 are refused with a ValueError.
+        They are at most the upper limits of `limits`, and larger than sigma0 where x0 lies in the margin of a bound, so
+        that the points still spread by sigma0. Steps below the rounding error of x0 raise a ValueError.
         """
         wanted = (self.steps0 if sigma0 is None else _parse_steps(sigma0, self.fixed))[self.free]
         steps, x0 = np.minimum(wanted, self._most_steps), self.x0[self.free]
@@ -184,26 +184,26 @@ class Box(Domain):
             j = int(self.free[at])
             where = f"numbers near x0[{j}] = {self.x0[j]:.6g} are {np.spacing(abs(self.x0[j])):.3g} apart"
             if unresolved(self.x0[j], _DEFAULT_SHARE * (self.upper[j] - self.lower[j])):
-                room = f"({self.lower[j]}, {self.upper[j]}) for coordinate {j}: {where}"
-                raise ValueError(f"bounds must leave room to search, or be equal to fix a coordinate, got {room}")
+                room = f"({self.lower[j]}, {self.upper[j]}) for variable {j}: {where}"
+                raise ValueError(f"bounds must leave room to search, or be equal to fix a variable, got {room}")
             raise ValueError(f"sigma0 must be large enough to change x0, got {wanted[at]:.3g}: {where}")
         return self._bend.steps(x0, steps)
 
     @property
     def folds(self) -> bool:
-        """Where integers are, equal points are no corner: wider steps are the way to others."""
+        """With integers, equal points do not mean a corner: wider steps lead to others."""
         return not (self.plain or self._whole.size)
 
     def limits(self, popsize: int) -> Limits:
-        """Limits of standard deviations: the least ones of integers, 0 elsewhere; the largest useful ones, inf if open.
+        """Limits of standard deviations: lower ones for integers, 0 elsewhere; the largest useful ones, inf if open.
 
-        A sample leaves the interval of the present integer, from its middle at worst, with probability
-        P(|N(0, s^2)| > 1/2) >= alpha = 1 / (size popsize), so that a generation changes about one coordinate when
-        all are at their smallest (the margin of Hamano et al. 2022, CMA-ES with margin): s = 1 / (2 q) with the
+        A sample leaves the interval of the current integer, even from its middle, with probability
+        P(|N(0, s^2)| > 1/2) >= alpha = 1 / (size popsize), so that a generation changes about one variable when all are
+        at their lower limit (the margin of Hamano et al. 2022, CMA-ES with margin): s = 1 / (2 q) with the
         (1 - alpha / 2)-quantile q of the normal distribution; alpha is at most 0.3, s below 1/2.
 
-        The largest ones are a third of the range (1/2 for integers if that is more). Samples of wider distributions are
-        nearly uniform: a search between mirrors would not notice that its step size grows without bound.
+        The upper limits are a third of the range (1/2 for integers if that is more). Samples of wider distributions are
+        nearly uniform: a search between mirrors would not notice its step size growing without bound.
         """
         least = np.where(self.integer[self.free], margin(self.size, popsize), 0.0) if self._whole.size else None
         return Limits(None, least, None if np.isinf(self._most_steps).all() else self._most_steps)
@@ -243,9 +243,9 @@ class Box(Domain):
 
 @dataclass(frozen=True, eq=False)
 class Fixed(Domain):
-    """Points of a box some of whose variables are fixed, while y has them all: for a strategy that searches them all.
+    """Points of a box with fixed variables, while y has all variables: for a strategy that searches all of them.
 
-    The entries of y that are fixed change nothing. (The y of a `Box` has no such entries.)
+    The fixed entries of y have no effect. (The y of a `Box` has no such entries.)
     """
 
     box: Box
@@ -301,16 +301,16 @@ def make_box(x0: Any, bounds: Any = None, fixed: Any = None, integer: Any = None
     x0 : array_like
         A feasible point.
     bounds : optional
-        scipy.optimize.Bounds, a pair of numbers for all coordinates, or a pair for each; None or infinite where open.
-        Coordinates whose bounds are equal are fixed.
+        scipy.optimize.Bounds, a pair of numbers for all variables, or a pair for each; None or infinite where open.
+        Variables with equal bounds are fixed.
     fixed : optional
-        Indices or a mask of coordinates that stay at x0, or a mapping of indices to values.
+        Indices or a mask of the variables that stay at x0, or a mapping of indices to values.
     integer : optional
-        True, or indices or a mask of the coordinates that are integers.
+        True, or indices or a mask of the integer variables.
     sigma0 : float or array_like, optional
-        A positive number, or one for each coordinate: what `initial_steps` starts from, and the scale of the margins
-        at the bounds. By default it is a quarter of the range where both bounds are finite, elsewhere 0.3 max|x0| over
-        such coordinates, or 1 if they are all zero; for integers at least 0.5.
+        A positive number, or one per variable: what `initial_steps` starts from, and the scale of the margins at the
+        bounds. The default is a quarter of the range where both bounds are finite, elsewhere 0.3 max|x0| over such
+        variables, or 1 if they are all zero; for integers at least 0.5.
 
     Returns
     -------
@@ -331,7 +331,7 @@ def make_box(x0: Any, bounds: Any = None, fixed: Any = None, integer: Any = None
     point: Array = np.array(checks.real_array("x0", x0, (None,)))
     dim = len(point)
     if dim == 0:
-        raise ValueError("x0 must have at least one coordinate, got none")
+        raise ValueError("x0 must have at least one variable, got none")
     whole = np.full(dim, integer) if isinstance(integer, (bool, np.bool_)) else parse_mask("integer", integer, dim)
     stays = _parse_fixed(fixed, point)
     lower, upper, hint = parse_bounds(bounds, dim, whole)
@@ -344,21 +344,21 @@ def make_box(x0: Any, bounds: Any = None, fixed: Any = None, integer: Any = None
 
 
 def moved_inside(x: Array, bounds: Any, integer: Any) -> Array:
-    """Return the nearest point within the bounds that is integer where it must be."""
+    """Return the nearest point within the bounds, with integers where required."""
     whole = make_box(np.zeros(len(x)), integer=integer).integer
     lower, upper, _ = parse_bounds(bounds, len(x), whole)
     return np.clip(np.where(whole, np.rint(x), x), lower, upper)
 
 
 def _parse_fixed(fixed: Any, point: Array) -> Mask:
-    """Return the mask of fixed coordinates; the values of a mapping are written to the point."""
+    """Return the mask of fixed variables; the values of a mapping are written to the point."""
     if not isinstance(fixed, Mapping):
         return parse_mask("fixed", fixed, len(point))
     mask = np.zeros(len(point), dtype=bool)
     for index, value in fixed.items():
         j = _parse_index("fixed", index, len(point))
         if mask[j]:
-            raise ValueError(f"fixed must name a coordinate once, got coordinate {j} twice")
+            raise ValueError(f"fixed must name a variable once, got variable {j} twice")
         point[j], mask[j] = checks.real_number(f"fixed[{index!r}]", value), True
     return mask
 
@@ -386,7 +386,7 @@ def _parse_index(name: str, value: Any, dim: int) -> int:
 def _parse_steps(sigma0: Any, fixed: Mask) -> Array:
     if not isinstance(sigma0, (list, tuple)) and np.ndim(sigma0) == 0:
         return np.full(len(fixed), checks.real_number("sigma0", sigma0, positive=True))
-    steps = np.array(checks.real_array("sigma0 (one number, or one for each coordinate)", sigma0, (len(fixed),)))
+    steps = np.array(checks.real_array("sigma0 (one number, or one for each variable)", sigma0, (len(fixed),)))
     if (at := _first((steps <= 0) & ~fixed)) is not None:
         raise ValueError(f"sigma0 must be positive, got {steps[at]} at index {at[0]}")
     return steps
@@ -400,12 +400,12 @@ def _default_steps(x0: Array, lower: Array, upper: Array, fixed: Mask, integer: 
 
 
 def _ranged(lower: Array, upper: Array) -> Mask:
-    """Which coordinates have bounds that say something about the scale."""
+    """Which variables have bounds that set a scale."""
     return upper - lower < _NO_RANGE
 
 
 def unresolved(x: Any, steps: Any) -> Any:
-    """Return where steps are no more than the rounding of x: a search with them would not move, or by chance alone."""
+    """Return where steps are below the rounding error of x: the search would not move, or only by chance."""
     size = np.abs(x)
     return size + _RESOLVED * steps == size
 
@@ -426,25 +426,25 @@ def _name(name: str, at: tuple[int, ...]) -> str:
 def parse_bounds(bounds: Any, dim: int, integer: Any = False) -> tuple[Array, Array, str]:
     """Read bounds as users write them.
 
-    A 2 x 2 array for two coordinates can be read by rows or by columns. It is read as one pair for each coordinate;
-    if that leads to an error, the hint shows both spellings.
+    A 2 x 2 array for two variables can be read by rows or by columns. It is read as one pair per variable; if that
+    leads to an error, the hint shows both spellings.
 
     Parameters
     ----------
     bounds
-        None, scipy.optimize.Bounds, a pair (lower, upper), or one such pair for each coordinate. None and infinite
-        numbers stand for open sides.
+        None, scipy.optimize.Bounds, a pair (lower, upper), or one such pair per variable. None and infinite numbers
+        mean no bound.
     dim : int
-        Number of coordinates.
+        Number of variables.
     integer : array (dim,) of bool, optional
-        Which coordinates are integers: their bounds are tightened to integers.
+        Which variables are integers: their bounds are tightened to integers.
 
     Returns
     -------
     lower, upper : array
-        The bounds of all coordinates, infinite where open.
+        The bounds of all variables, infinite where open.
     hint : str
-        What to append to a later error message about these bounds; mostly empty.
+        What to append to a later error message about these bounds; usually empty.
 
     Raises
     ------
@@ -464,11 +464,11 @@ def parse_bounds(bounds: Any, dim: int, integer: Any = False) -> tuple[Array, Ar
         (np.isnan(lower) | np.isnan(upper), "must not be NaN"),
         (lower > upper, "must have lower <= upper"),
         ((lower == math.inf) | (upper == -math.inf), "must leave room for finite numbers"),
-        (low > high, "must have an integer between them where a coordinate is integer"),
+        (low > high, "must have an integer between them where a variable is an integer"),
     ):
         if bad.any():
             j = int(bad.argmax())
-            raise ValueError(f"bounds {wanted}, got ({lower[j]}, {upper[j]}) for coordinate {j}{hint}")
+            raise ValueError(f"bounds {wanted}, got ({lower[j]}, {upper[j]}) for variable {j}{hint}")
     return low, high, hint
 
 
@@ -487,7 +487,7 @@ def bounds_of_entries(bounds: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _read_bounds(bounds: Any, dim: int) -> tuple[Array, Array, str]:
-    """Return the bounds of all coordinates as they are written, and the hint of `parse_bounds`."""
+    """Return the bounds of all variables as they are written, and the hint of `parse_bounds`."""
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds, without importing SciPy
         parts, pairs = [_as_lists(bounds.lb), _as_lists(bounds.ub)], False
     else:
@@ -497,7 +497,7 @@ def _read_bounds(bounds: Any, dim: int) -> tuple[Array, Array, str]:
         pairs = all(isinstance(part, list) and len(part) == 2 for part in parts)
     if len(parts) != (dim if pairs else 2):
         got = f"{len(parts)} {'pairs' if pairs and parts else 'entries'}"
-        raise ValueError(f"bounds must be {_KINDS}: got {got} for {dim} coordinates")
+        raise ValueError(f"bounds must be {_KINDS}: got {got} for {dim} variables")
     sides = [list(side) for side in zip(*parts, strict=True)] if pairs else parts
     lower, upper = _parse_side(sides[0], dim, -math.inf), _parse_side(sides[1], dim, math.inf)
     return lower, upper, _two_spellings(lower, upper) if pairs and dim == 2 else ""
@@ -508,7 +508,7 @@ def _two_spellings(lower: Array, upper: Array) -> str:
     if not (a < c and b < d):  # the other reading leaves no room
         return ""
     return (
-        f"; bounds=[({a:g}, {b:g}), ({c:g}, {d:g})] is read as a pair (lower, upper) for each of two coordinates: if "
+        f"; bounds=[({a:g}, {b:g}), ({c:g}, {d:g})] is read as a pair (lower, upper) for each of two variables: if "
         f"({a:g}, {b:g}) are lower and ({c:g}, {d:g}) upper bounds, write bounds=[({a:g}, {c:g}), ({b:g}, {d:g})]"
     )
 
@@ -523,14 +523,14 @@ def _as_lists(value: Any) -> Any:
 
 
 def _parse_side(value: Any, dim: int, none: float) -> Array:
-    """Return one side of the bounds, given as one number for all coordinates or one for each, None where it is open."""
+    """Return one side of the bounds, given as one number for all variables or one for each, None where open."""
     entries = value if isinstance(value, list) else [value]
     if len(entries) == 1:  # also in a list: SciPy broadcasts
         entries = entries * dim
     if len(entries) != dim:
         side = "lower" if none < 0 else "upper"
-        raise ValueError(f"bounds must be {_KINDS}: got {len(entries)} {side} bounds for {dim} coordinates")
+        raise ValueError(f"bounds must be {_KINDS}: got {len(entries)} {side} bounds for {dim} variables")
     for entry in entries:
         if not (entry is None or isinstance(entry, numbers.Real)):  # NumPy's numbers are registered as such
-            raise TypeError(f"bounds must be real numbers, or None where there is none, got {entry!r}")
+            raise TypeError(f"bounds must be real numbers, or None for no bound, got {entry!r}")
     return np.array([none if entry is None else float(entry) for entry in entries])

@@ -1,8 +1,8 @@
-"""A space of named parameters as a domain: y has the coordinates of its numbers, and after them the places of choices.
+"""A space of named parameters as a domain: y has the coordinates of its numbers, followed by the indices of choices.
 
-A point is a row of the space (`esgroup.space`), which users see as a dict. Numbers are searched in coordinates u,
-logarithms where log=True, and angles without a seam; they are within bounds where a `Box` is searched inside. Entries
-that are not searched, and inactive ones, have the values of one row.
+A point is a row of the space (`esgroup.space`), which users see as a dict. Numbers are searched in coordinates u:
+logarithms where log=True, and angles without a seam; a `Box` inside keeps them within bounds. Entries that are not
+searched, and inactive ones, have the values of one row.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from esgroup.domains.box import Box, make_box, margin
 from esgroup.space import Space
 from esgroup.space.parameters import TURN, Columns
 
-_WIDEST = TURN / 3  # standard deviation of an angle: that of a uniform one is 0.29 turns, and a wider one is no other
+_WIDEST = TURN / 3  # standard deviation of an angle: a uniform one has 0.29 turns, and a wider one is the same
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +32,9 @@ class Named(Domain):
     Parameters
     ----------
     space : Space
-        What the points are.
+        The space.
     row : tuple of float
-        The values of entries that are not searched, and of inactive ones.
+        The values of entries that are not searched or inactive.
     free : tuple of bool
         Which entries of a row are searched.
     """
@@ -89,11 +89,11 @@ class Named(Domain):
 
     @property
     def all_real(self) -> bool:
-        """Whether all that is searched are real numbers. They are always active then: no condition can change."""
+        """Whether only real numbers are searched. They are then always active: no condition can change."""
         return not (len(self.choices) or self.columns.whole.any())
 
     def box(self, start: Array | None = None, steps: Any = None) -> Box:
-        """Return the bounds of the numbers u, with the start and the first steps of the space or others."""
+        """Return the bounds of the numbers u, with the start and first steps of the space or the given ones."""
         columns = self.columns
         bounds = np.column_stack([columns.lower, columns.upper])
         first = columns.start if start is None else start
@@ -107,7 +107,7 @@ class Named(Domain):
         return np.where(self.space.active(rows), rows, self._row) if self.space.is_conditional else rows
 
     def encode(self, points: Array, near: Array | None = None) -> Array:
-        """Return y; inactive numbers are where `near` is, by default the start, inactive choices `UNKNOWN`."""
+        """Return y; inactive numbers are those of `near`, by default the start, and inactive choices `UNKNOWN`."""
         mean = self.columns.start if near is None else near[: len(self.numbers)]
         y = points[:, self._searched]
         y[:, : len(self.numbers)] = self.columns.coordinates(points[:, self.numbers], mean)
@@ -117,7 +117,7 @@ class Named(Domain):
         return y
 
     def check(self, name: str, points: Array) -> None:
-        """Rows that come from dicts have been checked."""
+        """Accept all rows, which were checked when they were read from dicts."""
 
     def inside(self, points: Array) -> Mask:
         """Return which rows have all fixed values."""
@@ -131,7 +131,7 @@ class Named(Domain):
         return self.space.active(points)[:, self._searched]
 
     def stds(self, mean: Array, stds: Array) -> Array:
-        """Return standard deviations, those of logarithms where log=True; of choices the chance of another option."""
+        """Return standard deviations, of logarithms where log=True; for choices the probability of another option."""
         found = np.zeros(self.space.dim)
         found[self._searched] = stds
         return found
@@ -149,14 +149,14 @@ class Named(Domain):
             owner = self.space.names[self.space.owners[j]]
             point = f"{name}[{i}]" if not isinstance(points, Mapping) else name
             wanted = self.space.dicts(self._row[None])[0].get(owner)
-            raise ValueError(f"{point}[{owner!r}] must be {wanted!r}, where it is fixed")
+            raise ValueError(f"{point}[{owner!r}] must be {wanted!r}, its fixed value")
         return rows
 
     def stds_to_user(self, stds: Array) -> dict[str, Any]:
         return self.space.by_name(stds)
 
     def fields(self, found: dict[str, Any]) -> dict[str, Any]:
-        """Show the distribution of the choices as probabilities, by the name of a choice and by option."""
+        """Show the distribution of the choices as probabilities, by name and option."""
         if not len(self.choices):
             return found
         probabilities = {}
@@ -176,9 +176,9 @@ class Named(Domain):
         return bool(self.columns.angle.any() or self._log_integers.size)
 
     def limits_at(self, mean: Array, popsize: int) -> Limits:
-        """Keep angles near [0, 2 pi) and no wider than they can be told apart; logarithms of integers wide enough.
+        """Keep angles near [0, 2 pi) and not too wide, and logarithms of integers wide enough.
 
-        An integer k is an interval of length log((k + 1/2) / (k - 1/2)) in its logarithm: in these units its least
+        An integer k is an interval of length log((k + 1/2) / (k - 1/2)) in its logarithm: in these units its smallest
         standard deviation is that of any integer (`Box.limits`).
         """
         number, angle = len(self.numbers), self.columns.angle
@@ -201,7 +201,7 @@ class Named(Domain):
         return bool(self._conditional or self._log_integers.size)
 
     def idle(self, mean: Array) -> Mask:
-        """Numbers that are inactive at the mean keep their width, and so do logarithms of integers beside others."""
+        """Numbers that are inactive at the mean keep their width; so do logarithms of integers if there are others."""
         idle = np.zeros(len(self.numbers), dtype=bool)
         if self._conditional:
             idle = ~self.space.active(self.decode(mean[None]))[0][self.numbers]
@@ -213,14 +213,14 @@ class Named(Domain):
 
     @cached_property
     def _conditional(self) -> bool:
-        """Whether a number that is searched can be inactive."""
+        """Whether a searched number can be inactive."""
         return bool(self.space.conditional[self.numbers].any())
 
 
 def free_domain(space: Space, fixed: Any = None) -> Named:
-    """Return the domain of a space, some of whose parameters have the values of a mapping.
+    """Return the domain of a space in which a mapping fixes some parameters.
 
-    Parameters that have one possible value only, or can never be active, are not searched either.
+    Parameters with only one possible value, or that can never be active, are not searched either.
     """
     row, free = space.start.copy(), np.ones(space.dim, dtype=bool)
     if fixed is not None:

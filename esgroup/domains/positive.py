@@ -1,4 +1,4 @@
-"""Positive-definite matrices as a domain: the logarithm of a matrix is any symmetric one."""
+"""Positive-definite matrices as a domain, by their logarithms, which are arbitrary symmetric matrices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST = 700.0  # the largest logarithm of an eigenvalue, so that numbers stay fi
 
 @dataclass(frozen=True, eq=False)
 class PositiveDefinite(Domain):
-    """Matrices W = L exp(S) L^T about the matrix M = L L^T, with symmetric S.
+    """Matrices W = L exp(S) L^T around the matrix M = L L^T, with symmetric S.
 
     y has the entries of S on and below the diagonal, row by row, those on it over sqrt(2). With y ~ N(0, I / n) the
     entries of W have, to first order in 1/sqrt(n), the variances of a Wishart with the mean M and n degrees of freedom,
@@ -51,7 +51,7 @@ class PositiveDefinite(Domain):
     def decode(self, y: Array) -> Array:
         s = np.zeros((len(y), *self.shape))
         s[:, *self._places] = self._scales * y
-        logs, axes = np.linalg.eigh(s)  # which reads the lower half
+        logs, axes = np.linalg.eigh(s)  # it reads the lower half
         half = self.root @ (axes * np.exp(0.5 * np.clip(logs, -_MOST, _MOST))[:, None])
         return checks.symmetric_part(half @ half.swapaxes(1, 2))
 

@@ -1,4 +1,4 @@
-"""Evaluation without generations: a new point goes out whenever a value comes back."""
+"""Evaluation without generations: a new point is submitted whenever a value arrives."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from esgroup.stopping.budgets import BUDGETS, budget_reasons
 
 
 class Asynchronous(SearchRun):
-    """Keeps a worker pool busy: at most `max_pending` points are out, and never more than the budget allows.
+    """Keeps a worker pool busy: at most `max_pending` points are pending, and never more than the budget allows.
 
-    If `max_pending` is None, it is the number of slots, which is asked again and again, because the workers of a
-    cluster join and leave; if the pool does not know it, a generation is out.
+    If `max_pending` is None, it is the number of slots, which is queried repeatedly, because the workers of a cluster
+    join and leave; if the pool does not know it, one generation is pending.
 
-    Values are passed on one by one, each before the next point is asked for, so that the same values in the same order
-    give the same search. Those that a run left out when it ended count, but move nothing. What is out when the search
-    ends on a budget is awaited; otherwise it is cancelled, and stays in the checkpoint as out. A generation is complete
-    after every `popsize` values.
+    Values are told one by one, each before the next point is asked for, so that the same values in the same order give
+    the same search. Values of points left pending by an ended run count, but move nothing. When the search ends on a
+    budget, pending points are awaited; otherwise they are canceled and stay pending in the checkpoint. A generation is
+    complete after every `popsize` values.
     """
 
     def prepare(self, stack: ExitStack) -> None:
         """Make the worker pool ready."""
         self._pool = self.evaluation.pool(stack)
-        # points with their places: to be submitted before any new one; submitted and not yet told
+        # points with their places: to be submitted before any new one; submitted but not yet told
         self._waiting: list[tuple[Any, PendingPoint]] = self.unfinished.points_out()
         self._out: dict[int, tuple[Any, PendingPoint]] = {}
-        self._arrived: deque[tuple[Any, Any]] = deque()  # keys and outcomes that were not yet told
+        self._arrived: deque[tuple[Any, Any]] = deque()  # keys and outcomes not yet told
         self._number = 0
         self._told = 0  # since the last generation
-        self._over = False  # whether only what is out is awaited
-        self._judged: Any = None  # the state of the search that was last asked whether it stops, and its age
+        self._over = False  # whether to wait only for pending points
+        self._judged: Any = None  # the state when the search last checked whether to stop, and its age
         self._judged_nit = -1
 
     def goes_on(self) -> bool:
-        """Return whether there is no reason to stop, or something out that is awaited nevertheless."""
+        """Return whether there is no reason to stop, or pending points to wait for."""
         if not self._over:
             reasons = self._reasons()
             if not reasons:
@@ -52,7 +52,7 @@ class Asynchronous(SearchRun):
         return bool(self._out or self._told)
 
     def step(self) -> bool:
-        """Submit points while there is room, and pass on the next value, if there is one within a short while."""
+        """Submit points while there is room, and tell the next value if one arrives soon."""
         wanted = not self._over and self._submit()
         if not self._arrived:
             with self.interrupts.allowed:
@@ -65,7 +65,7 @@ class Asynchronous(SearchRun):
         return True
 
     def _reasons(self) -> dict[str, str]:
-        """Return why the search should stop: after every value for limits, after every move for the rest."""
+        """Return why the search should stop: limits are checked after every value, the rest after every move."""
         search = self.search
         state, nit = search.state, search.ledger.nit
         if state is self._judged and nit == self._judged_nit and not search.noted:
@@ -76,13 +76,13 @@ class Asynchronous(SearchRun):
         return search.stop()
 
     def settle(self) -> None:
-        """Pass on the values that have arrived: they count, whatever has ended the run."""
+        """Tell the values that have arrived: they count, however the run ended."""
         while self._arrived:
             with suppress(Exception):
                 self._tell_next()
 
     def _submit(self) -> bool:
-        """Submit points while there is room; return whether there would be more of them."""
+        """Submit points while there is room; return whether there are more to submit."""
         search, pool, budget = self.search, self._pool, self.search.limits.max_evals
         most = self.evaluation.max_pending if self.evaluation.executor is None else None  # else the slots are limited
         most = (most or pool.slots or search.popsize) - pool.lost

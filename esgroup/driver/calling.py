@@ -1,4 +1,4 @@
-"""Calling the objective, on a point of its own, in whatever process."""
+"""Calling the objective on its own copy of a point, in any process."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Call = Callable[[Any], Any]
 
 
 def own_point(x: Any) -> Any:
-    """Copy a point, so that a function may change it: an array, a dict with arrays in it, or anything else."""
+    """Copy a point, so that a function may change it: an array, a dict that may hold arrays, or anything else."""
     if isinstance(x, dict):
         return {name: value.copy() if hasattr(value, "setflags") else value for name, value in x.items()}
     return x.copy() if hasattr(x, "copy") else x
 
 
 def call_objective(call: Callable[..., Any], *x: Any) -> Any:
-    """Return call(*x); sys.exit() in the objective is an error of the objective, and ends no process.
+    """Return call(*x); sys.exit() in the objective is an error of the objective and does not end the process.
 
-    Only the process that calls it returns. One that the objective has forked ends where the objective ends: it would be
-    a second worker on the same line, or a second search.
+    Only the calling process returns. A process forked by the objective ends with the objective: otherwise it would be a
+    second worker on the same line, or a second search.
     """
     asked = os.getpid()
     try:
@@ -41,7 +41,7 @@ def call_objective(call: Callable[..., Any], *x: Any) -> Any:
 
 
 def _end_forked(error: BaseException) -> NoReturn:
-    """End this process as Python would after the exception, but without what is registered for its parent's end."""
+    """End this process as Python would after the exception, but without exit handlers of its parent."""
     try:
         status = 1
         if not isinstance(error, SystemExit):
@@ -56,7 +56,7 @@ def _end_forked(error: BaseException) -> NoReturn:
 
 
 def flush_output() -> None:
-    """Write what the objective has printed, also in C: a process that is ended later would lose it."""
+    """Flush the output of the objective, including output from C: a process that is ended later would lose it."""
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         with suppress(OSError, ValueError):
             if stream is not None:

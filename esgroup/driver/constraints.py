@@ -1,4 +1,4 @@
-"""Constraints as SciPy's users write them, and the objective that evaluates them beside the function.
+"""Constraints in SciPy's form, and the objective that evaluates them with the function.
 
 lb <= c(x) <= ub becomes g(x) <= 0: c - ub for a finite upper and lb - c for a finite lower bound, and the equality
 c - lb = 0 where both are equal.
@@ -25,11 +25,11 @@ _KINDS = "scipy.optimize.NonlinearConstraint, LinearConstraint, or a dict with '
 
 
 class BadConstraint(NotEvaluated, ValueError):
-    """A constraint returned something else than before: no failure of the point, whatever `on_error` says."""
+    """A constraint changed the form of what it returns: not a failure of the point, regardless of `on_error`."""
 
 
 class Sides(NamedTuple):
-    """The g = sign c_j - limit of a constraint: equalities, upper bounds and lower bounds, one after the other."""
+    """The g = sign c_j - limit of a constraint: equalities, then upper bounds, then lower bounds."""
 
     j: NDArray[np.intp]
     sign: Array
@@ -49,7 +49,7 @@ class Constraint:
     matrix: Array | None = None  # of a linear constraint
 
     def values(self, x: Any) -> Array:
-        """c(x) as an array (k,); the function receives a point of its own."""
+        """c(x) as an array (k,); the function receives its own copy of the point."""
         found = _vector(self.name, self.function(own_point(x), *self.args), x)
         if len(found) != len(self.lower):
             wanted = f"must return as many values at every point as at x0, {len(self.lower)}"
@@ -58,7 +58,7 @@ class Constraint:
 
     @cached_property
     def sides(self) -> Sides:
-        """Which g there are."""
+        """The g of this constraint."""
         equal = self.lower == self.upper
         above, below = np.isfinite(self.upper) & ~equal, np.isfinite(self.lower) & ~equal
         return Sides(
@@ -73,7 +73,7 @@ class Constraint:
         return sign * self.values(x)[j] - limit
 
     def holds(self, x: Any) -> bool:
-        """Whether x fulfills it."""
+        """Whether x satisfies it."""
         return bool((self.g(x) <= 0).all())
 
     def presented(self, g: Array, multipliers: Array) -> tuple[Array, Array]:
@@ -95,18 +95,18 @@ class Constraints:
     given: Ranking = field(default_factory=ByValue)  # without constraints
 
     def ranking(self, tolerance: Any) -> Ranking:
-        """What is better, with this tolerance as a user gives it."""
+        """The ranking, with a tolerance as a user gives it."""
         if not self.all:
             return self.given
         equal = np.concatenate([(one.lower == one.upper)[one.sides.j] for one in self.all])
         return AugmentedLagrangian(len(equal), tuple(np.flatnonzero(equal).tolist()), self.tolerances(tolerance))
 
     def beside(self, call: Callable[[Any], Any], *, vectorized: bool) -> Callable[[Any], Any]:
-        """The function of a point whose outcome has the constraints beside the value."""
+        """The function of a point that returns the constraints with the value."""
         return partial(_evaluated, self, call, vectorized) if self.all else call
 
     def tolerances(self, tolerance: Any) -> Any:
-        """The tolerance of each g, from what a user gives: one number, or one or an array for each constraint."""
+        """The tolerance of each g, from a user's one number, or one or an array for each constraint."""
         if isinstance(tolerance, str) or not isinstance(tolerance, (Sequence, np.ndarray)):
             return tolerance  # which the rule checks
         several = [tolerance] if self.single else list(tolerance)
@@ -131,12 +131,12 @@ class Constraints:
 
     @property
     def kept(self) -> Callable[[Any], bool] | None:
-        """The condition that all points must fulfill, if there is one."""
+        """The condition that all points must satisfy, if there is one."""
         kept = tuple(one for one in self.all if one.keep_feasible)
         return Constraints(kept).hold if kept else None
 
     def hold(self, x: Any) -> bool:
-        """Whether x fulfills all of them."""
+        """Whether x satisfies all of them."""
         return all(one.holds(x) for one in self.all)
 
 
@@ -175,9 +175,9 @@ def _vector(name: str, returned: Any, x: Any) -> Array:
 
 
 def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None) -> Constraints:
-    """Read constraints: one of SciPy's objects or dicts, or several; their functions are called once, at x0.
+    """Read constraints: one or more of SciPy's objects or dicts; their functions are called once, at x0.
 
-    With a `Ranking` in their place, the function of a point returns an `Evaluated`.
+    With a `Ranking` instead, the function of a point must return an `Evaluated`.
     """
     if isinstance(constraints, Ranking):
         return Constraints(given=constraints)
@@ -199,7 +199,7 @@ def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None) -> Const
         _refuse_contradictions(whole.all, bounds)
     for one in whole.all:
         if one.keep_feasible and not one.holds(_own(x0)):
-            raise ValueError(f"x0 must fulfill {one.name}, which has keep_feasible=True, but it does not")
+            raise ValueError(f"x0 must satisfy {one.name}, which has keep_feasible=True, but it does not")
     return whole
 
 
@@ -221,7 +221,7 @@ def _parse_one(name: str, one: Any, x0: Any) -> Constraint:
         matrix = one.A.toarray() if hasattr(one.A, "toarray") else one.A
         matrix = np.atleast_2d(checks.real_array(f"{name}.A", matrix, (None,) * max(1, np.ndim(matrix))))
         if matrix.shape[1] != len(x0):
-            raise ValueError(f"{name}.A must have {len(x0)} columns, one for each coordinate, got {matrix.shape[1]}")
+            raise ValueError(f"{name}.A must have {len(x0)} columns, one for each variable, got {matrix.shape[1]}")
         function = partial(np.matmul, matrix)
     return _with_bounds(name, function, (), one.lb, one.ub, getattr(one, "keep_feasible", False), x0, matrix)
 
@@ -229,13 +229,13 @@ def _parse_one(name: str, one: Any, x0: Any) -> Constraint:
 def _with_bounds(
     name: str, fun: Any, args: tuple[Any, ...], lower: Any, upper: Any, keep: Any, x0: Any, matrix: Array | None = None
 ) -> Constraint:
-    """Call the function once, to learn how many values it has, and check its bounds."""
+    """Call the function once, to find out how many values it returns, and check its bounds."""
     if not callable(fun):
         raise TypeError(f"{name} must have a function of a point, got {fun!r}")
     try:
         returned = fun(_own(x0), *args)
     except Exception as error:
-        error.add_note(f"while {name} was evaluated at x0, to learn how many values it has")
+        error.add_note(f"while evaluating {name} at x0, to find out how many values it has")
         raise
     first = _vector(name, returned, x0)
     low, high = (_side(f"{name}.{side}", value, len(first)) for side, value in (("lb", lower), ("ub", upper)))
@@ -258,7 +258,7 @@ def _side(name: str, value: Any, number: int) -> Array:
 
 
 def _refuse_contradictions(constraints: Sequence[Constraint], bounds: Any) -> None:
-    """Refuse linear constraints that no point within the bounds fulfills, naming the first that contradicts others."""
+    """Refuse linear constraints that no point within the bounds satisfies, naming the first that conflicts."""
     linear = [one for one in constraints if one.matrix is not None]
     if not linear:
         return
@@ -273,7 +273,7 @@ def _refuse_contradictions(constraints: Sequence[Constraint], bounds: Any) -> No
         found = milp(np.zeros(dim), bounds=Bounds(lower, upper), constraints=together[: i + 1])
         if found.status == 2:  # infeasible
             with_what = "the bounds or itself" if i == 0 else f"the bounds or {linear[i - 1].name} and those before it"
-            wanted = "must leave a point that fulfills all constraints"
+            wanted = "must leave a point that satisfies all constraints"
             raise ValueError(f"{one.name} {wanted}: it contradicts {with_what}")
 
 

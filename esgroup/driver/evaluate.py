@@ -1,7 +1,7 @@
-"""The evaluation of a generation: in a loop, in one call, through a map, on processes of our own, on any executor.
+"""The evaluation of a generation: in a loop, in one call, through a map, on our own processes, on any executor.
 
 Each of these is a function evaluate(X, arrived, should_stop) that stores the value of row i in arrived[i] as soon as it
-is known. It begins no evaluation once should_stop() is true. When the objective raises, the caller therefore has the
+is known. It begins no evaluation once should_stop() is true. If the objective raises, the caller therefore has the
 values that had arrived, and receives the exception unchanged. The points of a generation are read-only: each evaluation
 gets a copy, which the objective may change and keep.
 """
@@ -32,7 +32,7 @@ ShouldStop = Callable[[], bool]
 Arrived = dict[int, Any]  # values by row
 Evaluate = Callable[[Array, Arrived, ShouldStop | None], None]
 
-GRACE = 1.0  # seconds that evaluations have to end after another one has raised; longer if they usually take longer
+GRACE = 1.0  # seconds for evaluations to end after another one raised; longer if they usually take longer
 
 
 def _with_args(fun: Callable[..., Any], args: tuple[Any, ...], x: Any) -> Any:
@@ -41,7 +41,7 @@ def _with_args(fun: Callable[..., Any], args: tuple[Any, ...], x: Any) -> Any:
 
 
 def _one_row(fun: Call, x: Any) -> Any:
-    """fun([x])[0]: a vectorized function where points are evaluated one by one."""
+    """fun([x])[0]: a vectorized function for a single point."""
     values = fun(x[None] if hasattr(x, "shape") else [x])
     return values[0] if one_each(values, 1) else values  # anything else is refused as a value
 
@@ -50,7 +50,7 @@ def _one_row(fun: Call, x: Any) -> Any:
 class Evaluation:
     """Where and how to evaluate, as the arguments of `minimize` say.
 
-    The objective receives writeable points of its own. An executor of the caller's is left open.
+    The objective receives writeable copies of points. The caller's executor is left open.
     """
 
     call: Call
@@ -72,7 +72,7 @@ class Evaluation:
         for name in ("eval_timeout", "max_pending"):
             if getattr(self, name) is not None and not self._has_pool:
                 wanted = "workers=n (one process is enough) or executor="
-                raise ValueError(f"{name} is for evaluations elsewhere: pass {wanted} as well")
+                raise ValueError(f"{name} needs {wanted}")
         if self.asynchronous and not self._has_pool:
             raise ValueError("asynchronous=True needs workers=n, a number of processes, or executor=")
         if self.eval_timeout is not None:
@@ -82,7 +82,7 @@ class Evaluation:
 
     @cached_property
     def least_batch(self) -> int:
-        """How many points workers can use where a search says how many are worth evaluating."""
+        """How many points the workers can use when a search chooses how many are worth evaluating."""
         return 1 if callable(self.workers) else number_of_workers(self.workers)
 
     @property
@@ -94,14 +94,14 @@ class Evaluation:
         return partial(_one_row, self.call) if self.vectorized else self.call
 
     def pool(self, stack: ExitStack, *, ahead: int = 0) -> WorkerPool:
-        """Return those who evaluate in parallel, until the stack is closed."""
+        """Return the worker pool, until the stack is closed."""
         if self.executor is None:
             number = number_of_workers(self.workers)
             return stack.enter_context(Processes(self._of_one, number, timeout=self.eval_timeout, ahead=ahead))
         pool = OnExecutor(self._of_one, self.executor, timeout=self.eval_timeout, max_pending=self.max_pending)
         if self.eval_timeout is not None and pool.slots is None:
             kind = type(self.executor).__name__
-            raise ValueError(f"max_pending must be given with eval_timeout, because {kind} has no number of workers")
+            raise ValueError(f"max_pending must be given with eval_timeout: {kind} does not report its size")
         if self.asynchronous and pool.slots is None:
             text = f"{type(self.executor).__name__} does not say how many workers it has"
             advice = "pass max_pending=n to keep n of them busy"
@@ -111,7 +111,7 @@ class Evaluation:
     def generations(self, stack: ExitStack, *, timed: bool) -> Evaluate:
         """Return the function that evaluates a generation, until the stack is closed.
 
-        `timed` says whether there is a limit in time: then no point waits where it can no longer be held back.
+        `timed` says whether there is a time limit: then no point waits where it can no longer be canceled.
         """
         if self.executor is None and callable(self.workers):
             call = partial(guarded, sendable(self.workers, self._of_one), self.failures.caught)
@@ -152,7 +152,7 @@ class Evaluation:
     def _through_map(self, call: Call, X: Array, arrived: Arrived, should_stop: ShouldStop | None) -> None:
         mapper: Any = self.workers
         outcomes = mapper(call, list(_own(X)))
-        lazy = isinstance(outcomes, map)  # it evaluates a point when asked for it; others have begun with all of them
+        lazy = isinstance(outcomes, map)  # it evaluates points on demand; others have started all of them
         for i, outcome in enumerate(outcomes):
             arrived[i] = self.failures.value_of(outcome, X[i] if i < len(X) else None)
             if lazy and i + 1 < len(X) and should_stop is not None and should_stop():
@@ -167,10 +167,10 @@ class Evaluation:
     def _by_a_pool(
         self, pool: WorkerPool, most_out: float | None, X: Array, arrived: Arrived, should_stop: ShouldStop | None
     ) -> None:
-        """Evaluate; after an exception, what has not begun is cancelled, and what has begun has a while to end.
+        """Evaluate; after an exception, cancel what has not begun, and give what has begun some time to end.
 
-        With `most_out`, a point is submitted only when it would begin at once, and when fewer than `most_out` are out:
-        waiting is no part of an evaluation, and no evaluation begins after `should_stop` is true.
+        With `most_out`, a point is submitted only if it would begin at once and fewer than `most_out` are pending:
+        waiting is not part of an evaluation, and no evaluation begins after `should_stop` is true.
         """
         waiting, begun, longest = list(reversed(range(len(X)))), {}, GRACE
         failure: Exception | None = None
@@ -193,16 +193,16 @@ class Evaluation:
                         pool.cancel()
                 if time.monotonic() > until:
                     break
-        except BaseException:  # an interrupt: cancel what has not begun, and wait for nothing
+        except BaseException:  # an interrupt: cancel what has not begun, and do not wait
             pool.cancel()
             raise
         if failure is not None:
             raise failure
 
     def collected(self, pool: WorkerPool, *, wanted: bool) -> Outcomes:
-        """Return what has arrived, after a short while at most; `wanted` says whether there are points to submit.
+        """Return what has arrived after a short wait; `wanted` says whether there are points to submit.
 
-        Raises RuntimeError if there are, but all slots are taken for too long by evaluations that took too long.
+        Raises RuntimeError if there are, but evaluations that timed out have taken all slots for too long.
         """
         if pool.out or not wanted:
             return pool.collect(TICK / 10)
@@ -210,14 +210,14 @@ class Evaluation:
         end = time.monotonic() + seconds
         while lost and pool.lost >= lost:
             if time.monotonic() > end:
-                taken = f"all {lost} places are taken by evaluations that took longer than eval_timeout={seconds:g} s"
-                raise RuntimeError(f"{taken} and do not end: pass workers=n, whose processes can be ended")
+                taken = f"all {lost} slots are taken by evaluations that exceeded eval_timeout={seconds:g} s"
+                raise RuntimeError(f"{taken} and do not end: pass workers=n, whose processes can be terminated")
             time.sleep(TICK / 100)
         return []
 
 
 def _own(X: Any) -> Any:
-    """Points that an objective may change: arrays, dicts with arrays in them, or what its strategy makes of them."""
+    """Copies of points that an objective may change: arrays, dicts that may hold arrays, or other objects."""
     return [own_point(x) for x in X] if isinstance(X, list) else X.copy()
 
 
@@ -231,7 +231,7 @@ def objective(fun: Any, args: Any) -> Call:
 
 
 def number_of_workers(workers: Any) -> int:
-    """Return the number of processes that `workers` means; -1 is one per core."""
+    """Return the number of processes for `workers`; -1 is one per core."""
     if workers is None:
         return 1
     try:
@@ -243,5 +243,5 @@ def number_of_workers(workers: Any) -> int:
         raise ValueError("workers must be at least 1, or -1 for one process per core, got 0")
     if number > 0:
         return number
-    allowed = getattr(os, "sched_getaffinity", None)  # the cores that this process may use; not on every system
+    allowed = getattr(os, "sched_getaffinity", None)  # the cores this process may use; not on every system
     return len(allowed(0)) if allowed else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Points on an executor of the caller's: threads, processes, or a Dask cluster."""
+"""Evaluation on the caller's executor: threads, processes, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from esgroup.driver.calling import Call, call_objective
 from esgroup.driver.sending import pickled, sendable_error
 from esgroup.driver.worker_pool import TICK, Unavailable, WorkerPool, caused, too_slow
 
-_FRESH = 2.0  # seconds after which the scheduler of a cluster is asked again for the number of its threads
+_FRESH = 2.0  # seconds before asking the scheduler of a cluster again for its number of threads
 
 
 @dataclass
 class _Job:
-    """A point on its way."""
+    """A submitted point."""
 
     key: Hashable
     x: Any
@@ -35,9 +35,9 @@ class _Job:
 class OnExecutor(WorkerPool):
     """Evaluates points on an executor, which is left open.
 
-    If an evaluation takes longer than `timeout` seconds after it was submitted, its value is ignored, and it occupies
-    a slot until it ends. `max_pending` is the number of slots, with `timeout` at most as many as the executor has
-    workers; None asks the executor, which may not know it.
+    If an evaluation takes longer than `timeout` seconds after submission, its value is ignored, and it occupies a slot
+    until it ends. `max_pending` is the number of slots, with `timeout` at most the number of workers of the executor;
+    None asks the executor, which may not know it.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class OnExecutor(WorkerPool):
     ) -> None:
         if not callable(getattr(executor, "submit", None)):
             raise TypeError(f"executor must have a method submit, like those of concurrent.futures, got {executor!r}")
-        if hasattr(executor, "get_executor"):  # a Dask Client, whose own futures are of another kind
+        if hasattr(executor, "get_executor"):  # a Dask Client, whose own futures are different
             executor = executor.get_executor()
         self._executor, self._call = executor, sendable(executor, call)
         is_dask = type(executor).__module__.partition(".")[0] == "distributed" and hasattr(executor, "_client")
@@ -61,7 +61,7 @@ class OnExecutor(WorkerPool):
 
     def __exit__(self, *_: object) -> None:
         self.cancel()
-        for future in self._late:  # if it still waits, there is no need to begin it
+        for future in self._late:  # if it is still waiting, it need not start
             future.cancel()
 
     # ---- the interface -------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ class OnExecutor(WorkerPool):
         size = _number_of_workers(self._executor) if self._cluster is None else self._cluster.threads()
         if self._max_pending is None or size is None:
             return size or self._max_pending
-        return min(size, self._max_pending)  # time that a point waits for a worker would count as its evaluation's
+        return min(size, self._max_pending)  # waiting for a worker would count as evaluation time
 
     @property
     def lost(self) -> int:
@@ -84,20 +84,20 @@ class OnExecutor(WorkerPool):
         return len(self._late)
 
     def submit(self, key: Hashable, x: Any, losses: int = 0) -> None:
-        """Hand a point to the executor, which has lost it so many times with a worker."""
-        # the unique name: Dask merges equal calls, and would thereby lose noise and second tries
+        """Submit a point to the executor, which has lost it `losses` times with a worker."""
+        # the unique name: Dask merges equal calls, which would remove noise and second tries
         name = f"{self._run}-{next(self._number)}"
         due = time.monotonic() + self._timeout
         try:
             future = self._executor.submit(self._task, self._call, x, name)
-        except Exception as error:  # shut down or broken: points that were submitted may still return
+        except Exception as error:  # shut down or broken: submitted points may still return
             self._arrived.append((key, self._cannot_submit(error)))
         else:
             self._jobs[future] = _Job(key, x, due, losses)
             future.add_done_callback(self._done.put)
 
     def cancel(self) -> list[Hashable]:
-        """Cancel what has not begun, and return its keys; Dask does not tell, and everything on it is cancelled."""
+        """Cancel what has not begun and return its keys; Dask does not report this, so everything on it is canceled."""
         return [self._jobs.pop(future).key for future in list(self._jobs) if future.cancel()]
 
     # ---- what happens meanwhile ----------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class OnExecutor(WorkerPool):
         return len(self._jobs)
 
     def _serve(self, end: float) -> None:
-        """Receive what arrives before `end`, and give up what is late."""
+        """Receive what arrives before `end`, and give up late evaluations."""
         now, due = time.monotonic(), math.inf
         if self._timeout < math.inf:
             due = min((job.due for job in self._jobs.values()), default=math.inf)
@@ -124,7 +124,7 @@ class OnExecutor(WorkerPool):
 
     def _receive(self, future: Future[Any]) -> None:
         job = self._jobs.pop(future, None)
-        if job is None:  # it was cancelled or is late
+        if job is None:  # it was canceled or is late
             return
         try:
             error = future.exception()
@@ -134,7 +134,7 @@ class OnExecutor(WorkerPool):
             self._arrived.append((job.key, future.result()))
         elif not _is_loss(error):
             self._arrived.append((job.key, error))
-        elif self._cluster is not None and self._cluster.lost:  # it is no fault of the point
+        elif self._cluster is not None and self._cluster.lost:  # not a fault of the point
             self._arrived.append((job.key, caused(_lost_cluster(), error)))
         elif not self._gives_up(job.key, job.losses + 1, error):
             self.submit(job.key, job.x, job.losses + 1)
@@ -143,7 +143,7 @@ class OnExecutor(WorkerPool):
         now = time.monotonic()
         for future, job in [item for item in self._jobs.items() if now > item[1].due]:
             del self._jobs[future]
-            if self._cluster is not None or not future.cancel():  # Dask would cancel it, but not end it
+            if self._cluster is not None or not future.cancel():  # Dask would cancel it without ending it
                 self._late.add(future)
             self._arrived.append((job.key, too_slow(self._timeout)))
 
@@ -152,7 +152,7 @@ class OnExecutor(WorkerPool):
             return caused(_lost_cluster(), error)
         text = str(error)
         if isinstance(error, BrokenExecutor):
-            advice = "create one, or pass workers=n, which recovers"
+            advice = "create a new one, or pass workers=n, which recovers"
             text = f"the executor is broken and accepts no more points: {advice} ({error})"
         return caused(Unavailable(text), error)
 
@@ -160,8 +160,8 @@ class OnExecutor(WorkerPool):
 def _number_of_workers(executor: Any) -> int | None:
     """Return what an executor says about its size; None if it says nothing.
 
-    Those of concurrent.futures, and many that are made after them, have `_max_workers`. That of mpi4py has
-    `num_workers`, which waits until they are there.
+    Those of concurrent.futures, and many modeled on them, have `_max_workers`. That of mpi4py has `num_workers`, which
+    waits until the workers exist.
     """
     for name in ("_max_workers", "num_workers", "_num_workers", "max_workers"):
         with suppress(Exception):  # of a property, as after a shutdown
@@ -174,7 +174,7 @@ def _number_of_workers(executor: Any) -> int | None:
 
 
 class _Cluster:
-    """What a Dask client knows of its cluster."""
+    """The cluster of a Dask client."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -182,35 +182,35 @@ class _Cluster:
 
     @property
     def lost(self) -> bool:
-        """Whether the client has given up the scheduler; before, it tries for a while to connect again."""
+        """Whether the client has given up on the scheduler, after trying to reconnect for a while."""
         return self._client.status in ("closing", "closed")
 
     def threads(self) -> int:
         """Return the number of threads of all workers, which may join and leave, but at least 1.
 
-        A cluster that adapts to its load may have no worker before the first point is submitted.
+        An adaptive cluster may have no workers before the first point is submitted.
         """
         if time.monotonic() > self._asked + _FRESH and self._client.status == "running":
-            with suppress(Exception):  # the scheduler was lost in this moment
+            with suppress(Exception):  # the scheduler was just lost
                 self._threads = max(1, sum(self._client.nthreads().values()))
             self._asked = time.monotonic()
         return self._threads
 
 
 def _lost_cluster() -> Unavailable:
-    return Unavailable("the Dask client is closed, or has lost its scheduler: connect again, then resume")
+    return Unavailable("the Dask client is closed, or has lost its scheduler: reconnect, then resume")
 
 
 # ---- tasks ------------------------------------------------------------------------------------------------------
 
 
 def sendable(where: Any, call: Call) -> Call:
-    """Return `call` such that it can be sent to the processes of a standard pool (or of its map), if it is for one."""
+    """Return `call`, made sendable if it is for the processes of a standard pool (or its map)."""
     return _Pickled(call) if is_process_pool(getattr(where, "__self__", where)) else call
 
 
 class _Pickled:
-    """An objective that is pickled once, by cloudpickle if need be; who receives it has the objective itself."""
+    """An objective that is pickled once, with cloudpickle if necessary; unpickling returns the objective itself."""
 
     def __init__(self, call: Call) -> None:
         self._call, self._payload = call, pickled(call)
@@ -223,7 +223,7 @@ class _Pickled:
 
 
 def is_process_pool(pool: Any) -> bool:
-    """Return whether this is a process pool of the standard library; looks only at loaded modules, which are slow."""
+    """Return whether this is a process pool of the standard library, without importing its slow modules."""
     kinds = (("concurrent.futures.process", "ProcessPoolExecutor"), ("multiprocessing.pool", "Pool"))
     loaded = [getattr(sys.modules[module], name) for module, name in kinds if module in sys.modules]
     return isinstance(pool, tuple(loaded)) and type(pool).__name__ != "ThreadPool"
@@ -245,6 +245,6 @@ def _guarded_task(call: Call, x: Any, name: str) -> Any:
 
 
 def _is_loss(error: BaseException) -> bool:
-    """Return whether the point was lost with its worker, rather than that the objective raised."""
+    """Return whether the point was lost with its worker, rather than the objective raising."""
     dask = sys.modules.get("distributed")  # its errors cannot occur unless it is loaded
     return isinstance(error, (BrokenExecutor, CancelledError, getattr(dask, "KilledWorker", BrokenExecutor)))

@@ -1,4 +1,4 @@
-"""Evaluations that fail: which exceptions count as a failed run, and how many in a row end the search."""
+"""Failed evaluations: which exceptions count as one, and how many in a row end the search."""
 
 from __future__ import annotations
 
@@ -16,38 +16,39 @@ OnError = Literal["raise", "nan"] | type[Exception] | tuple[type[Exception], ...
 
 @dataclass(frozen=True)
 class Failed:
-    """The outcome of an evaluation that raised an exception which counts as a failed run."""
+    """The outcome of an evaluation whose exception counts as a failed evaluation."""
 
     text: str
 
 
 class Failures:
-    """Turns outcomes of evaluations into values, NaN where the run failed, and counts failures in a row.
+    """Turns outcomes of evaluations into values, NaN for failed ones, and counts failures in a row.
 
     Parameters
     ----------
     on_error
-        "raise": exceptions reach the caller. "nan": every Exception is a failed run. Or the exception types that are.
+        "raise": exceptions reach the caller. "nan": every Exception is a failed evaluation. Or the exception types that
+        are.
     max_failures
-        How many failures in a row end the search; None: any number may.
+        How many failures in a row end the search; None: no limit.
     """
 
     def __init__(self, on_error: OnError = "raise", max_failures: int | None = None) -> None:
         self.caught = _caught(on_error)
         self.most = checks.whole_number("max_failures", max_failures, least=1) if max_failures is not None else None
         self.in_a_row = 0
-        self.last = ""  # what the last one said
-        self.too_many = ""  # why the failures end the search: a value that arrives later does not change this
+        self.last = ""  # text of the last one
+        self.too_many = ""  # why the failures end the search; later values do not change this
 
     def value_of(self, outcome: Any, x: Any = None) -> Any:
-        """Return the value of an evaluation; raise the exception that it raised, unless it counts as a failed run.
+        """Return the value of an evaluation; raise its exception unless it counts as a failed evaluation.
 
-        ValueError if the function returned something else than one number at the point x.
+        ValueError if the function returned anything but one number at the point x.
         """
         if isinstance(outcome, Failed):
             return self._failed(outcome.text)
         if isinstance(outcome, BaseException):
-            # who sets eval_timeout expects evaluations that take too long
+            # setting eval_timeout implies that timeouts are failed evaluations
             if isinstance(outcome, NotEvaluated) or not isinstance(outcome, (TooSlow, *self.caught)):
                 raise outcome
             return self._failed(_text(outcome))
@@ -71,7 +72,7 @@ class Failures:
 
 
 def guarded(call: Call, caught: tuple[type[Exception], ...], x: Any) -> Any:
-    """Return call(x), or `Failed` if that raises an exception which counts as a failed run."""
+    """Return call(x), or `Failed` if its exception counts as a failed evaluation."""
     try:
         return call_objective(call, x)
     except caught as error:
@@ -79,7 +80,7 @@ def guarded(call: Call, caught: tuple[type[Exception], ...], x: Any) -> Any:
 
 
 def one_number(value: Any, x: Any) -> float:
-    """Return the value of a function at the point x as a float, or raise ValueError that says what it returned."""
+    """Return the value of a function at the point x as a float; ValueError says what it returned instead."""
     found = number(value)
     if found is None:
         wanted = "it must return one real number, NaN if the evaluation failed"

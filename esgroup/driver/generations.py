@@ -1,4 +1,4 @@
-"""A search as the loop runs it, one generation after another."""
+"""A search as the run loop sees it, one generation after another."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class SearchRun(Run["SearchResult"]):
-    """A search with its restarts; `Generations` and `Asynchronous` say in which order its points are evaluated.
+    """A search with its restarts; `Generations` and `Asynchronous` define the order of evaluations.
 
-    Where they are evaluated is closed with `stack`.
+    `stack` closes the worker pool.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class SearchRun(Run["SearchResult"]):
 
     @abstractmethod
     def prepare(self, stack: ExitStack) -> None:
-        """Make ready where points are evaluated, until the stack is closed."""
+        """Prepare the evaluation of points, until the stack is closed."""
 
     @property
     def view(self) -> Searcher:
@@ -40,7 +40,7 @@ class SearchRun(Run["SearchResult"]):
         return self.search
 
     def stop_for(self, name: str, text: str) -> None:
-        """Take note of a reason to stop that is not the search's own."""
+        """Note an external reason to stop."""
         self.search.noted[name] = text
 
     def result(self) -> SearchResult:
@@ -56,7 +56,7 @@ class Generations(SearchRun):
     """A search by generations."""
 
     def prepare(self, stack: ExitStack) -> None:
-        """Make ready where generations are evaluated."""
+        """Prepare the evaluation of generations."""
         timed = self.search.limits.max_time is not None
         self._evaluate = self.evaluation.generations(stack, timed=timed)
         self._should_stop = self._has_to_stop if timed or self.failures.most is not None else None
@@ -71,7 +71,7 @@ class Generations(SearchRun):
         return not self.search.stop()
 
     def step(self) -> bool:
-        """Evaluate a generation, or the part of it that limits allow."""
+        """Evaluate a generation, or the part that the limits allow."""
         unfinished, arrived = self.unfinished, dict[int, Any]()
         X = unfinished.ask(self.evaluation.least_batch)
         whole = len(X)

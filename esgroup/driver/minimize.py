@@ -95,94 +95,94 @@ def minimize(
     Parameters
     ----------
     fun
-        fun(x, *args) returns a number, NaN if the evaluation failed. It receives an array of its own, which it may
-        change and keep. If it raises, `on_error` says what happens; sys.exit() in it is a RuntimeError.
+        fun(x, *args) returns a number, or NaN if the evaluation failed. It receives its own copy of the point, which it
+        may change and keep. `on_error` says what happens if it raises; sys.exit() in it becomes a RuntimeError.
     x0
         The start: a point, a `Space` of named parameters, a distribution, another search or a strategy, as for
         `Searcher`. With a `Space`, fun receives a dict, and points of the result are dicts.
     sigma0 : default None
         Standard deviation of the first points: about a quarter of the width of the region in which you expect the
-        minimum, one number or one for each variable. By default it is a quarter of the range between finite bounds,
-        elsewhere 0.3 max|x0|, or 1 if x0 is 0. With a `Space`, a mapping of names to widths, or a factor of all widths.
+        minimum, one number or one per variable. By default it is a quarter of the range between finite bounds,
+        elsewhere 0.3 max|x0|, or 1 if x0 is 0. With a `Space`, a mapping of names to widths or a factor for all widths.
     method : default "search"
-        "search" uses values only. "newton" is a different optimizer, structured Newton, for functions with a gradient;
+        "search" uses only values. "newton" is a different optimizer, structured Newton, for functions with a gradient;
         of the arguments after `newton` it uses structure, rng, the limits, callback and progress.
     args : default ()
-        Further arguments of fun.
+        Additional arguments of fun.
     jac, hessp, hess, hess_diag : default None
         For method="newton": the gradient and, if available, Hessian-vector products, the Hessian or its diagonal.
     newton : default None
-        For method="newton": further settings.
+        For method="newton": additional settings.
     space : default "vector"
-        "spd": x0 is a positive-definite matrix, and a Wishart searches. "matrix": x0 is any matrix, and a matrix
-        Gaussian searches. `sigma0` and `structure` then mean what `esgroup.driver.spaces.distribution_over` says,
-        but a frame is one of all entries.
+        "spd": x0 is a positive-definite matrix, and the search uses a Wishart distribution. "matrix": x0 is any matrix,
+        and the search uses a matrix Gaussian. See `esgroup.driver.spaces.distribution_over` for the meaning of `sigma0`
+        and `structure`, except that a frame covers all entries.
     basins : default None
         Search for several optima at once with a mixture of this many Gaussians, spread over the bounds or around x0.
-        `result.modes` lists the optima that were found, best first: point, value, and weight, the share of descents
-        that ended there.
+        `result.modes` lists the optima found, best first: point, value, and weight, the share of descents that ended
+        there.
     {options}
     constraints : default ()
         SciPy's NonlinearConstraint and LinearConstraint (lb <= c(x) <= ub, an equality where lb = ub) and SciPy's dicts
-        ("ineq": c(x) >= 0, "eq": c(x) = 0), one or a list. A point is evaluated with all its constraints; besides, each
-        function is called once at x0, to learn how many values it has. With keep_feasible=True, which needs a cheap
-        inequality and an x0 that fulfills it, no point is evaluated that violates it. Derivatives are not used.
+        ("ineq": c(x) >= 0, "eq": c(x) = 0), one or a list. Each point is evaluated with all its constraints; each
+        function is also called once at x0, to find out how many values it returns. With keep_feasible=True, which needs
+        a cheap inequality and an x0 that satisfies it, no point that violates it is evaluated. Derivatives are not
+        used.
     constraint_tol : default 1e-6
-        By how much a constraint may be violated, in its own units, to count as fulfilled: one number; or one for each
-        constraint of the list, and for each component of a constraint an array in its place.
+        How much a constraint may be violated, in its own units, and still count as satisfied: one number, or a list
+        with one entry per constraint, a number or an array with one number per component.
     rng : default None
         A seed or a generator.
     max_evals, max_iters, max_time, target : default None
         When to stop: evaluations, generations, seconds, a value that is good enough. They apply to all restarts
-        together. There are never more than `max_evals` evaluations, and none begins after `max_time`.
+        together. There are never more than `max_evals` evaluations, and none starts after `max_time`.
     stop : default ()
-        Further reasons to stop, one or a list: rules of `esgroup.stopping`, such as TolX(1e-6), or functions of the
-        Searcher that return a text or True to end it. They are looked at after the first generation. With restarts
-        tolerances end the present run, all others the search. A resumed run needs them again.
+        Additional stopping rules, one or a list: rules of `esgroup.stopping`, such as TolX(1e-6), or functions of the
+        Searcher that return a string or True to stop it. They are checked from the end of the first generation on. With
+        restarts, tolerances end the current run, and all others end the search. Pass them again to resume a run.
     restarts : default None
-        "ipop", "bipop", or `IPOP(...)`, `BIPOP(...)` of `esgroup.restarts`: when a search ends short of the target and
-        of its budgets, another one begins elsewhere. `xmean` and `stds` of the result are those of the last one.
+        "ipop", "bipop", or `IPOP(...)`, `BIPOP(...)` from `esgroup.restarts`: if a run ends before it reaches the
+        target or a budget, another one starts elsewhere. `xmean` and `stds` of the result are from the last run.
     vectorized : default False
         Whether fun receives a whole generation, an array of shape (n, dim), and returns n values. With `workers` or
-        `executor` each call receives one point, an array of shape (1, dim).
+        `executor`, each call receives one point, an array of shape (1, dim).
     workers : default None
-        A number of processes (-1: one per core), or a function like `map`, which returns values in the order of the
-        points. Processes need a function that is defined at the top level of a module, or cloudpickle.
+        The number of processes (-1: one per core), or a function like `map` that returns values in the order of the
+        points. Processes need a function defined at the top level of a module, or cloudpickle.
     executor : default None
-        Anything with a method `submit`: a pool of threads or processes of concurrent.futures, or a Dask Client. The
-        result does not depend on the order in which values arrive, unless `asynchronous` is set.
+        Anything with a method `submit`: a thread or process pool from concurrent.futures, or a Dask Client. The result
+        does not depend on the order in which values arrive, unless `asynchronous` is set.
     asynchronous : default False
-        Whether a new point goes out whenever a value comes back, rather than after a whole generation, so that no
-        worker ever waits for another one: for evaluations that take different times. With `workers` or `executor`.
-        The same values in the same order give the same result.
+        Whether to submit a new point whenever a value arrives, rather than after a whole generation, so that no worker
+        waits for another: for evaluations that take different times. Needs `workers` or `executor`. The same values in
+        the same order give the same result.
     max_pending : default None
-        With `workers` or `executor`: how many points are out at a time, by default one for each worker (a generation,
-        if an executor does not say how many it has). Beyond a few generations, more cost evaluations.
+        With `workers` or `executor`: how many points are pending at a time, by default one per worker (one generation
+        if an executor does not report its number of workers). More than a few generations cost extra evaluations.
     on_error : default "raise"
-        What an exception in fun means: "raise": it reaches the caller, with the result so far as its attribute
-        `result`. "nan": that evaluation has failed, as if its value were NaN. Or the types of exceptions that mean
-        this, all others are raised.
+        What to do with an exception in fun. "raise": raise it, with the result so far as its attribute `result`. "nan":
+        count a failed evaluation, as if the value were NaN. Or the exception types that count as failed evaluations;
+        all others are raised.
     max_failures : default None
-        How many evaluations that fail in a row end the search.
+        How many failed evaluations in a row end the search.
     eval_timeout : default None
-        Seconds for one evaluation, with `workers` or `executor`; one that takes longer has failed, whatever `on_error`
-        says. A process of `workers` is ended with what it has started, and replaced. An evaluation on an executor goes
-        on; its value is ignored, and its place counts as lost until it ends.
+        Seconds allowed for one evaluation, with `workers` or `executor`; one that takes longer has failed, regardless
+        of `on_error`. A process of `workers` is terminated together with everything it started, and replaced. On an
+        executor the evaluation continues; its value is ignored, and its slot counts as lost until it ends.
     callback : default None
         callback(search) receives the current Searcher after every generation. The run ends if it returns a true value
-        or raises StopIteration. Or an `esgroup.Observer`, which also learns when the run begins and ends.
+        or raises StopIteration. Or an `esgroup.Observer`, which is also notified when the run begins and ends.
     progress : default False
         Whether to show a progress bar on a terminal.
     history : default None
-        A file of JSON lines, one per generation, for plots. If the disk is full, there is a warning and the run
-        goes on.
+        A file of JSON lines, one per generation, for plots. If the disk is full, the run warns and continues.
     checkpoint : default None
         A file that is rewritten after generations, using at most a tenth of the running time, and always at the end,
-        whatever ends the run. `Searcher.load` reads it too.
+        however the run ends. `Searcher.load` can read it, too.
     resume : default False
-        Continue from the checkpoint. With the same arguments the result equals that of the uninterrupted run bit for
-        bit, on the same machine with the same versions and number of BLAS threads; limits that are given replace the
-        saved ones. Another x0, sigma0, cov0, popsize or seed is refused; generators cannot be compared.
+        Continue from the checkpoint. With the same arguments the result equals that of an uninterrupted run bit for
+        bit, on the same machine with the same versions and number of BLAS threads; limits that you pass replace the
+        saved ones. A different x0, sigma0, cov0, popsize or seed is an error; generators cannot be compared.
 
     Returns
     -------
@@ -192,10 +192,9 @@ def minimize(
     Raises
     ------
     ValueError, TypeError
-        If an argument is not valid; nothing has been evaluated then.
+        If an argument is invalid; nothing has been evaluated then.
     Exception, KeyboardInterrupt
-        Whatever ends a run that has begun, such as an exception in fun or Ctrl-C; its attribute `result` is the result
-        so far.
+        Whatever interrupts the run, such as an exception in fun or Ctrl-C; its attribute `result` is the result so far.
 
     Examples
     --------
@@ -233,11 +232,11 @@ def minimize(
     if space != "vector" or basins is not None:
         rng = generator(rng)
         if basins is None:
-            turns = follows(structure)  # over all entries; other structures are those of the distribution
+            turns = follows(structure)  # over all entries; other structures belong to the distribution
             x0 = distribution_over(space, x0, sigma0, "auto" if turns else structure)
             options["structure"] = structure if turns else "auto"
         elif restarts is not None:
-            raise ValueError("restarts cannot be combined with basins, whose descents begin anew by themselves")
+            raise ValueError("restarts cannot be combined with basins, whose descents restart by themselves")
         else:
             x0 = mixture_over(basins, space, x0, sigma0, chosen(options), rng)
             options = {"model": options["model"]}
@@ -270,7 +269,7 @@ def minimize(
 
 
 def _constraints(constraints: Any, x0: Any, bounds: Any) -> Constraints:
-    """Read constraints on the points of a search that begins at x0."""
+    """Read constraints on the points of a search that starts at x0."""
     if constraints is None or (isinstance(constraints, (list, tuple)) and not constraints):
         return Constraints()
     start = x0 if isinstance(x0, (list, tuple, np.ndarray)) else Searcher(x0).result.xmean

@@ -1,9 +1,9 @@
 """What a checkpoint says about the call of `minimize` that began the search: its problem, its start and its seed.
 
-A search that is resumed continues from its own state. Another start or seed would have no effect, and another problem
-would mix values of two functions; so they are refused rather than ignored. The file has numbers as they were given, and
-digests of arrays. What cannot be compared is left out: generators, distributions as x0, and files that
-`Searcher.save` wrote.
+A resumed search continues from its own state. A different start or seed would have no effect, and a different problem
+would mix values of two functions, so they are refused rather than ignored. The file has numbers as they were given, and
+digests of arrays. Generators, distributions as x0, and files written by `Searcher.save` cannot be compared and are left
+out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _UNKNOWN = object()
 
 @dataclass(frozen=True)
 class CheckpointFile(PathLike[str]):
-    """Path of a checkpoint with the problem that it belongs to; it can be used like any other path.
+    """Path of a checkpoint with the problem it belongs to; it can be used like any other path.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class CheckpointFile(PathLike[str]):
     problem
         Name of the problem, with its dimension.
     not_given
-        Arguments of `minimize` that the user has not given: those of a resumed search may then be others.
+        Arguments of `minimize` that the user did not give; a resumed search may then have other ones.
     """
 
     path: str | PathLike[str]
@@ -46,7 +46,7 @@ class CheckpointFile(PathLike[str]):
 
 
 class Origin(NamedTuple):
-    """How a search began: its problem, None if not known, and those of its arguments that can be compared."""
+    """How a search began: its problem, None if unknown, and its comparable arguments."""
 
     problem: str | None
     arguments: dict[str, Any]
@@ -60,7 +60,7 @@ def origin_of_call(path: str | PathLike[str], given: Mapping[str, Any]) -> Origi
 
 
 def origin_of_file(header: Mapping[str, Any]) -> Origin:
-    """Return the origin that the header of a checkpoint has; one of `Searcher.save` has none."""
+    """Return the origin in the header of a checkpoint; files of `Searcher.save` have none."""
     if "origin" not in header:
         return Origin(None, {})
     stored = entry(header, "origin", dict)
@@ -68,7 +68,7 @@ def origin_of_file(header: Mapping[str, Any]) -> Origin:
 
 
 def origin_difference(saved: Origin, given: Origin, not_given: tuple[str, ...] = ()) -> str | None:
-    """Return in which way the origins of a saved search and of a call differ, as the end of a message, or None."""
+    """Return how the origins of a saved search and of a call differ, as the end of a message, or None."""
     if None not in (saved.problem, given.problem) and saved.problem != given.problem:
         return f"it is of the problem {saved.problem}, not of {given.problem}"
     for name, value in given.arguments.items():
@@ -76,18 +76,18 @@ def origin_difference(saved: Origin, given: Origin, not_given: tuple[str, ...] =
             continue
         theirs = saved.arguments[name]
         if theirs != value and not (name == "rng" and theirs is None):
-            return f"its {name} {_how(theirs, value)}; it continues from its own state, so leave {name} as it was"
+            return f"its {name} {_how(theirs, value)}; a resumed search keeps its own start, so leave {name} as it was"
     return None
 
 
 def _how(saved: Any, given: Any) -> str:
-    if isinstance(saved, str) or isinstance(given, str):  # digests say nothing to a person
-        return "was not given" if saved is None else "was another one"
+    if isinstance(saved, str) or isinstance(given, str):  # digests are not readable
+        return "was not given" if saved is None else "was different"
     return f"was {'not given' if saved is None else repr(saved)}, not {given!r}"
 
 
 def _comparable(name: str, value: Any) -> Any:
-    """Return an argument as a number, or as a digest of an array; None if it was not given."""
+    """Return an argument as a number or a digest of an array; None if not given."""
     if value is None:
         return None
     if name == "rng":
@@ -101,5 +101,5 @@ def _comparable(name: str, value: Any) -> Any:
     except (TypeError, ValueError):
         return _UNKNOWN
     if name == "sigma0" and array.size and (array == array.flat[0]).all():
-        return float(array.flat[0])  # a number stands for as many equal ones
+        return float(array.flat[0])  # a number stands for an array of equal ones
     return f"{'x'.join(map(str, array.shape))} sha256 {hashlib.sha256(array.tobytes()).hexdigest()[:32]}"

@@ -1,4 +1,4 @@
-"""Processes of our own, in which points are evaluated."""
+"""Our own worker processes, which evaluate points."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from esgroup.driver.sending import INSTALL, cloudpickle_or_none, dumps, pickled,
 from esgroup.driver.worker_pool import TICK, CannotLoad, Unavailable, WorkerPool, caused, too_slow
 from esgroup.running.child import Child, Line, end_all, wait_for
 
-_READY, _END = b"ready", b"end"  # messages: from a worker that has loaded the objective, and to one that may go
+_READY, _END = b"ready", b"end"  # messages: from a worker that has loaded the objective, and to one that may end
 
 
 @dataclass
 class _Job:
-    """A point on its way."""
+    """A submitted point."""
 
     key: Hashable
     message: bytes
@@ -30,7 +30,7 @@ class _Job:
 
 @dataclass
 class _Worker:
-    """A process and its points: it evaluates the first one, the others wait in its line."""
+    """A process and its points: it evaluates the first one, and the others wait in its line."""
 
     child: Child
     jobs: deque[_Job] = field(default_factory=deque)
@@ -42,9 +42,9 @@ class Processes(WorkerPool):
     """Evaluates points in `workers` processes, which start when they are needed and are replaced when they die.
 
     Each process receives the objective once. An evaluation that takes longer than `timeout` seconds is ended together
-    with its process and what that has started. For each process, `ahead` points may wait in its line, so that it need
-    not wait for this process between two points; what waits there cannot be cancelled. This process never waits for one
-    that takes nothing, because it is stopped, say.
+    with its process and everything that it started. For each process, `ahead` points may wait in its line, so that it
+    need not wait for this process between points; points waiting there cannot be canceled. This process never waits for
+    one that accepts nothing, for example because it is stopped.
     """
 
     slots = 0
@@ -56,13 +56,13 @@ class Processes(WorkerPool):
         self._workers: list[_Worker] = []
         self._waiting: deque[_Job] = deque()
         self._arrived = []
-        self._checked = -math.inf  # when was last seen to it that the processes are alive
+        self._checked = -math.inf  # when the processes were last checked to be alive
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.close(gently=kind is None or issubclass(kind, Exception))
 
     def close(self, *, gently: bool = True) -> None:
-        """End the processes, `gently` those that evaluate nothing: others are not waited for."""
+        """End the processes: with `gently`, idle ones on request; others are terminated."""
         self._waiting.clear()
         for worker in self._workers:
             if not gently or worker.jobs or not _send(worker, _END):
@@ -83,7 +83,7 @@ class Processes(WorkerPool):
         self._feed()
 
     def cancel(self) -> list[Hashable]:
-        """Cancel what was not sent to a process, and return its keys."""
+        """Cancel points not yet sent to a process, and return their keys."""
         keys = [job.key for job in self._waiting]
         self._waiting.clear()
         return keys
@@ -94,7 +94,7 @@ class Processes(WorkerPool):
         return len(self._waiting) + sum(len(worker.jobs) for worker in self._workers)
 
     def _serve(self, end: float) -> None:
-        """Receive what arrives before `end`, and see to it that every process has work, is in time and is alive."""
+        """Receive what arrives before `end`, and check that every process has work, is on time and is alive."""
         busy = {worker.child.line: worker for worker in self._workers if worker.jobs}
         if busy:
             due = min(worker.since for worker in busy.values()) + self._timeout
@@ -127,16 +127,16 @@ class Processes(WorkerPool):
             self._remove(worker)
 
     def _bury_the_dead(self) -> None:
-        """Notice the death of a process whose end of the line is kept open by a process that was forked meanwhile."""
+        """Detect dead processes whose end of the line is kept open by a process forked in the meantime."""
         if time.monotonic() > self._checked + TICK:
             for worker in [worker for worker in self._workers if worker.jobs and not worker.child.process.is_alive()]:
-                self._receive(worker)  # perhaps it had answered before
+                self._receive(worker)  # it may have answered before
                 if worker in self._workers and worker.jobs:
                     self._bury(worker)
             self._checked = time.monotonic()
 
     def _bury(self, worker: _Worker) -> None:
-        """Remove a process that has died, and let others have its points."""
+        """Remove a dead process, and give its points to others."""
         cause = ChildProcessError(worker.child.cause_of_death())
         worker.child.kill()
         worker.jobs[0].losses += 1
@@ -149,7 +149,7 @@ class Processes(WorkerPool):
         self._waiting.extendleft(reversed(worker.jobs))
 
     def _feed(self) -> None:
-        """Send points that wait to processes that can take one."""
+        """Send waiting points to processes that can take one."""
         while self._waiting and (worker := self._next_worker()) is not None:
             if not worker.jobs and worker.ready:
                 worker.since = time.monotonic()
@@ -159,7 +159,7 @@ class Processes(WorkerPool):
                 self._bury(worker)
 
     def _next_worker(self) -> _Worker | None:
-        """Return a process that can take a point: an idle one, a new one, or one to send it ahead."""
+        """Return a process that can take a point: an idle one, a new one, or one with room in its line."""
         for worker in [worker for worker in self._workers if not worker.jobs]:
             if worker.child.process.is_alive():
                 return worker
@@ -173,10 +173,10 @@ class Processes(WorkerPool):
     def _start(self) -> _Worker | None:
         try:
             worker = _Worker(Child(_work, self._payload))
-        except Exception as error:  # too many processes, or this one may not have any
+        except Exception as error:  # too many processes, or none allowed
             if not self._workers:
                 text = f"a worker process could not be started ({error})"
-                if isinstance(error, ConnectionError | EOFError):  # the fork server ran the script first, and ended
+                if isinstance(error, ConnectionError | EOFError):  # the fork server ran the script first and ended
                     text += ": the cause may be a script without `if __name__ == '__main__':`"
                 self._arrived.append((self._waiting.popleft().key, caused(Unavailable(text), error)))
             return None
@@ -198,7 +198,7 @@ class WorkerTraceback(Exception):
 
 
 def _outcome(message: bytes) -> Any:
-    """Return what a worker has sent, the value or an exception."""
+    """Return what a worker sent, the value or an exception."""
     try:
         value, where = pickle.loads(message)
     except Exception as error:
@@ -225,7 +225,7 @@ def _work(line: Line, payload: bytes) -> None:
 
 
 def _loaded(payload: bytes) -> Call:
-    """Return the objective; if it cannot be loaded, the first point reports that, and this process goes on."""
+    """Return the objective; if it cannot be loaded, the first point reports that and this process continues."""
     try:
         call: Call = pickle.loads(payload)
     except (Exception, SystemExit) as error:

@@ -32,9 +32,9 @@ class SearchWriter(CheckpointWriter[Searcher]):
     path
         The file.
     given
-        The arguments of `minimize`. The file says how its search began, and another start is refused in `resume`.
+        The arguments of `minimize`. The file records how its search began, and `resume` refuses a different start.
     unfinished
-        What is known of its last generation.
+        The known part of its last generation.
     """
 
     def __init__(self, path: files.Path, given: Mapping[str, Any], unfinished: Unfinished) -> None:
@@ -49,7 +49,7 @@ class SearchWriter(CheckpointWriter[Searcher]):
         return snapshot.KIND, header | more, arrays
 
     def resume(self) -> None:
-        """Put the search in the file in the place of the one that has not begun."""
+        """Replace the new search with the one in the file."""
         path, given = self._path, self._unfinished.search
         with files.reading(path, snapshot.KIND) as (header, arrays):
             search = snapshot.from_file(Searcher, header, arrays)
@@ -66,7 +66,7 @@ class SearchWriter(CheckpointWriter[Searcher]):
                 _continue(search, given)
                 self._unfinished.restore(search, header.get("unfinished"))
         if difference is not None:
-            raise ValueError(f"the checkpoint {os.fspath(path)!r} must be that of the same search, but {difference}")
+            raise ValueError(f"the checkpoint {os.fspath(path)!r} must be of the same search, but {difference}")
         problem = self._origin.problem if origin.problem is None else origin.problem
         self._origin = origin._replace(problem=problem)
 
@@ -78,7 +78,7 @@ class SearchWriter(CheckpointWriter[Searcher]):
         return next(_differences(first, other), None)
 
     def _popsize_difference(self, saved: Searcher, given: Searcher) -> str | None:
-        """Compare the popsize of the first run, if it is given: restarts choose those of later runs."""
+        """Compare the popsize of the first run, if given: restarts choose the popsize of later runs."""
         if self._given.get("popsize") is None:
             return None
         first = saved.popsize if saved.runs is None else saved.runs.schedule.popsize
@@ -86,7 +86,7 @@ class SearchWriter(CheckpointWriter[Searcher]):
 
 
 def _continue(saved: Searcher, given: Searcher) -> None:
-    """Let a saved search continue with what files do not hold, and with limits that are set in place of its own."""
+    """Give a saved search what files do not hold, and replace its limits where new ones are set."""
     saved.rules = given.rules
     limits = {name: new for name, new in given.limits._asdict().items() if new is not None}
     saved.limits = saved.limits._replace(**limits)
@@ -100,13 +100,13 @@ def _continue(saved: Searcher, given: Searcher) -> None:
 def _size(strategy: Strategy) -> str:
     if isinstance(strategy.domain, Named):
         return f"{len(strategy.domain.space)} named parameters"
-    return " x ".join(map(str, strategy.shape)) + (" coordinates" if len(strategy.shape) == 1 else " entries")
+    return " x ".join(map(str, strategy.shape)) + (" variables" if len(strategy.shape) == 1 else " entries")
 
 
 def _differences(saved: Strategy, given: Strategy) -> Iterator[str]:
-    """What must match for a resume and does not; limits may differ, and origins are compared elsewhere.
+    """Mismatches that prevent a resume; limits may differ, and origins are compared elsewhere.
 
-    Each may be meaningless where one before it is there: only the first is to be asked for.
+    Each one may be meaningless if there is an earlier one: use only the first.
     """
     modeled = has_model(saved), has_model(given)
     saved, given = unassisted(saved), unassisted(given)
@@ -118,9 +118,9 @@ def _differences(saved: Strategy, given: Strategy) -> Iterator[str]:
     if saved.shape != given.shape:
         yield f"it has {_size(saved)} and x0 has {_size(given)}"
     if modeled == (True, False):
-        yield "it has a quadratic model: continue it with model='quadratic'"
+        yield "it has a quadratic model: resume it with model='quadratic'"
     if modeled == (False, True):
-        yield "it has no quadratic model: continue it with model=None"
+        yield "it has no quadratic model: resume it with model=None"
     if isinstance(saved.domain, Named) and isinstance(given.domain, Named):
         yield from _differences_of_spaces(saved.domain, given.domain)
     else:
@@ -136,7 +136,7 @@ def _differences(saved: Strategy, given: Strategy) -> Iterator[str]:
 
 
 def _kind(strategy: Strategy) -> tuple[bool, type[Strategy]]:
-    """What a search is over, and by what; a search of numbers with choices or without is the same kind."""
+    """The space and the kind of a search; a search over numbers is the same kind with or without choices."""
     named = isinstance(strategy.domain, Named)
     return named, VectorSearch if named else type(innermost(strategy))
 
@@ -161,12 +161,12 @@ def _differences_of_spaces(saved: Named, given: Named) -> Iterator[str]:
 
 
 def _differences_of_boxes(saved: Box | None, given: Box | None, *, dim: int) -> Iterator[str]:
-    """How two boxes differ, the coordinate included; None stands for one without bounds."""
+    """How two boxes differ, and in which variable; None stands for a box without bounds."""
     for name, none in (("lower", -math.inf), ("upper", math.inf), ("fixed", False), ("integer", False)):
         theirs, ours = (np.full(dim, none) if box is None else getattr(box, name) for box in (saved, given))
         for j in np.flatnonzero(theirs != ours):
-            which = f"coordinate {j} of it is {'not ' * bool(ours[j])}{name}"
-            bounds = f"its {name} bounds differ: that of coordinate {j} is {theirs[j]}, not {ours[j]}"
+            which = f"its variable {j} is {'not ' * bool(ours[j])}{name}"
+            bounds = f"its {name} bounds differ: that of variable {j} is {theirs[j]}, not {ours[j]}"
             yield which if name in ("fixed", "integer") else bounds
 
 

@@ -32,21 +32,21 @@ def scipy_method(
     x0
         The start.
     args : default ()
-        Further arguments of fun.
+        Additional arguments of fun.
     bounds : default None
         Bounds in either form that SciPy accepts.
     constraints : default ()
-        Constraints in any form that SciPy accepts: objects, dicts, or a list of them. SciPy hands them over as they
-        are; their derivatives are not used.
+        Constraints in any form that SciPy accepts: objects, dicts, or a list of them. SciPy passes them on unchanged;
+        their derivatives are not used.
     callback : default None
         As in SciPy: callback(x) receives the best point of the current search, callback(intermediate_result) an
-        OptimizeResult, and StopIteration ends the run. The value that it returns is ignored.
+        OptimizeResult, and StopIteration ends the run. Its return value is ignored.
     maxiter, maxfev : default None
         SciPy's names for max_iters and max_evals.
     disp : default False
         SciPy's name for progress.
     **options
-        Further arguments of `esgroup.minimize`.
+        Additional arguments of `esgroup.minimize`.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def scipy_method(
     Raises
     ------
     ValueError
-        If jac, hess, hessp or tol is given, which a search would not use.
+        If jac, hess, hessp or tol is given: a search does not use them.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def newton_method(
     x0
         The start, a vector.
     args : default ()
-        Further arguments of fun and of the derivatives.
+        Additional arguments of fun and of the derivatives.
     jac, hess, hessp : default None
         The gradient and, if available, the Hessian or Hessian-vector products.
     bounds, constraints
@@ -115,7 +115,7 @@ def newton_method(
     disp : default False
         SciPy's name for progress.
     **options
-        Further arguments of `esgroup.newton.minimize_newton`.
+        Additional arguments of `esgroup.newton.minimize_newton`.
 
     Returns
     -------
@@ -144,12 +144,12 @@ def newton_method(
 
 
 def _renamed(options: dict[str, Any], disp: bool, **theirs: Any) -> dict[str, Any]:
-    """Options with those that SciPy calls otherwise, if they are given; one under our own name goes first."""
+    """Options, including those under SciPy's names; one under our own name takes precedence."""
     return {name: value for name, value in theirs.items() if value is not None} | {"progress": bool(disp)} | options
 
 
 def refuse(method: str, unused: dict[str, Any]) -> None:
-    """Raise ValueError for an argument that would not be used, unless it is empty, as SciPy passes it."""
+    """Raise ValueError for an unused argument, unless it is empty, as SciPy passes it."""
     for name, given in unused.items():
         empty = isinstance(given, (tuple, list, dict)) and not given
         if given is not None and given is not False and not empty:
@@ -157,15 +157,15 @@ def refuse(method: str, unused: dict[str, Any]) -> None:
 
 
 def scipy_callback(callback: Callable[..., Any] | None) -> Callable[[OptimizeResult], None] | None:
-    """Return a function of a result that calls back as SciPy does: with `intermediate_result=`, or with the best point.
+    """Return a function of a result that calls back as SciPy does, with `intermediate_result=` or the best point.
 
-    It returns None whatever `callback` returns: only StopIteration ends a run.
+    It ignores what `callback` returns: only StopIteration ends a run.
     """
     if callback is None:
         return None
     try:
         by_result = list(inspect.signature(callback).parameters) == ["intermediate_result"]
-    except ValueError:  # some functions that are written in C have no signature
+    except ValueError:  # some functions written in C have no signature
         by_result = False
 
     def call(so_far: OptimizeResult) -> None:

@@ -1,4 +1,4 @@
-"""Objectives, points and exceptions as bytes, which other processes can read."""
+"""Objectives, points and exceptions as bytes for other processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INSTALL = 'pip install "esgroup[workers]"'
 
 
 def cloudpickle_or_none() -> Any:
-    """Return the package cloudpickle, which can pickle any function; None where it is not installed."""
+    """Return the package cloudpickle, which can pickle any function; None if it is not installed."""
     try:
         import cloudpickle
     except ImportError:
@@ -24,7 +24,7 @@ def cloudpickle_or_none() -> Any:
 
 
 def dumps(thing: Any) -> bytes:
-    """Pickle anything, with cloudpickle what pickle cannot."""
+    """Pickle anything, with cloudpickle if pickle cannot."""
     try:
         return pickle.dumps(thing)
     except Exception:
@@ -35,7 +35,7 @@ def dumps(thing: Any) -> bytes:
 
 
 def pickled(call: Call) -> bytes:
-    """Return the objective as bytes; raise TypeError with advice if that is not possible."""
+    """Return the objective as bytes; raise TypeError with advice if that fails."""
     try:
         if not _can_import_main() and (cloudpickle := cloudpickle_or_none()) is not None:
             return bytes(cloudpickle.dumps(call))
@@ -43,16 +43,16 @@ def pickled(call: Call) -> bytes:
     except Exception as error:
         advice = "define the function at the top level of a module"
         if cloudpickle_or_none() is None:
-            advice += f", install cloudpickle, with which lambdas and closures work ({INSTALL})"
+            advice += f", install cloudpickle, which can send lambdas and closures ({INSTALL})"
         advice += ", or evaluate in threads with executor=concurrent.futures.ThreadPoolExecutor()"
         raise TypeError(f"fun and args cannot be sent to other processes ({error}): {advice}") from error
 
 
 def _can_import_main() -> bool:
-    """Return whether other processes know what is defined in the main module, other than in a notebook or at a prompt.
+    """Return whether other processes have the definitions of the main module, unlike in a notebook or at a prompt.
 
-    Forked ones know it in any case; others import its file, if it has one. Where they cannot, a function of the main
-    module can be pickled by its name, but nobody finds it.
+    Forked ones always do; others import its file, if it has one. If they cannot, a function of the main module can be
+    pickled by name but not found.
     """
     main = sys.modules["__main__"]
     return get_context().get_start_method() == "fork" or any(
@@ -61,7 +61,7 @@ def _can_import_main() -> bool:
 
 
 def sendable_error(error: BaseException) -> BaseException:
-    """Return the exception, or one that tells of it if it cannot be sent between processes."""
+    """Return the exception, or one that describes it if it cannot be sent between processes."""
     with suppress(Exception):
         if type(pickle.loads(dumps(error))) is type(error):
             return error

@@ -1,4 +1,4 @@
-"""Initial distributions of searches over a space that is given by its name, or for several basins."""
+"""Initial distributions of searches over a space given by name, or for several basins."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def distribution_over(space: str, x0: Any, sigma0: Any = None, structure: Group 
         mean x0.
     x0
         A symmetric positive-definite matrix for "spd", any matrix for "matrix". For "spd", start too large rather than
-        too small: an eigenvalue that is far smaller than the best one hardly changes the function, and stays behind.
+        too small: an eigenvalue far smaller than the best one hardly changes the function, and lags behind.
     sigma0 : default None
         For "spd", the relative standard deviation of a diagonal entry, sqrt(2 / dof); by default, and at most, that of
         dof = 10 p (p + 1). For "matrix", the standard deviation of an entry; by default 0.3 max|x0|, or 1 if x0 = 0.
     structure : default "auto"
-        A group or its spelling. For "matrix", it is used for rows and columns alike, unless it is a Kronecker product
-        of both.
+        A group or its spelling. For "matrix", it applies to both rows and columns, unless it is a Kronecker product of
+        two groups.
 
     Returns
     -------
@@ -44,14 +44,14 @@ def distribution_over(space: str, x0: Any, sigma0: Any = None, structure: Group 
     Raises
     ------
     ValueError
-        If an argument is not valid.
+        If an argument is invalid.
     """
     from esgroup.distributions.matrix_gaussian import MatrixGaussian
     from esgroup.distributions.wishart import Wishart
     from esgroup.strategies.wishart import dof_of
 
     if space not in ("spd", "matrix"):
-        named = ": a Space of named parameters is given as x0" if isinstance(space, Space) else ""
+        named = ": pass a Space of named parameters as x0" if isinstance(space, Space) else ""
         raise ValueError(f"space must be 'vector', 'spd' or 'matrix', got {checks.shown(space)}{named}")
     mean = checks.as_float64("x0", x0)
     if mean.ndim != 2 or mean.size == 0:
@@ -74,8 +74,8 @@ def mixture_over(
 ) -> Strategy:
     """Return a search with a mixture of `basins` Gaussians, spread over finite bounds or around the point x0.
 
-    With bounds, x0 only gives the number of variables, and the values of those that are fixed. Around x0 the region is
-    N(x0, sigma0^2 cov0). Every Gaussian has the structure of the options ("auto": full), and their devices.
+    With bounds, x0 only gives the number of variables, and the values of fixed ones. Around x0 the region is
+    N(x0, sigma0^2 cov0). Every Gaussian uses the structure ("auto": full) and the other options.
     """
     from esgroup.distributions.mixture import Mixture
     from esgroup.domains.box import make_box, parse_bounds
@@ -89,7 +89,7 @@ def mixture_over(
     point = checks.real_array("x0", x0, (None,))
     basins = checks.whole_number("basins", basins, least=1)
     if len(point) == 0:
-        raise ValueError("x0 must have at least one coordinate, got none")
+        raise ValueError("x0 must have at least one variable, got none")
     bounds, popsize, shared = options.bounds, options.popsize, options.structure
     shared, axes = ("full" if shared == "auto" else shared), None
     if popsize is not None:
@@ -124,7 +124,7 @@ def mixture_over(
 def _spread_by(
     cov0: Any, basins: int, point: Array, sigma0: Any, structure: Any, box: Any, rng: np.random.Generator
 ) -> Any:
-    """The mixture whose region is N(point, sigma0^2 cov0): the one about 0, times a root of cov0."""
+    """The mixture whose region is N(point, sigma0^2 cov0): the one around 0, times a root of cov0."""
     from esgroup.distributions.mixture import Mixture
 
     covariance = checks.covariance("cov0", cov0, len(point) if box is None else len(box.x0))

@@ -1,4 +1,4 @@
-"""A generation some of whose values are known when a run is interrupted: they count, and it can be completed later."""
+"""A generation interrupted when only some values are known: they count, and it can be completed later."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from esgroup.search.searcher import Searcher
 
 
 class Unfinished:
-    """The last ask of a search, as long as some of its values are known and told, and others missing.
+    """The last ask of a search, while some of its values are known and told, and others missing.
 
-    Values are told when a run is interrupted, so that they count; when the others have arrived, in this run or after a
-    resume, the books go back to where they were, and the generation is told as a whole, as if nothing had happened.
+    Values are told when a run is interrupted, so that they count; once the others have arrived, in this run or after a
+    resume, the ledger is restored, and the generation is told as a whole, as if nothing had happened.
     """
 
     def __init__(self, search: Searcher) -> None:
         self.search = search
         self.known: dict[int, list[float]] | None = None  # outcomes of the last ask, by row
-        self.before: Mark | None = None  # the books before they were told
+        self.before: Mark | None = None  # the ledger before they were told
 
     @property
     def affordable(self) -> float:
@@ -36,9 +36,9 @@ class Unfinished:
     def ask(self, least: int) -> Any:
         """Return the points to evaluate: a new generation, or those of an unfinished one that have no value yet.
 
-        If `affordable` is less, only the first ones are to be evaluated. The generation is drawn as a whole all the
-        same: if the search continues later with a larger budget, it continues as if it had had it from the beginning.
-        `least` is how many points the workers can use where the search says how many are worth evaluating.
+        If `affordable` is less, only the first ones are evaluated. The generation is drawn as a whole anyway, so that a
+        search continued later with a larger budget behaves as if it had had that budget from the beginning. `least` is
+        how many points the workers can use when the search chooses how many are worth evaluating.
         """
         search = self.search
         if self.known is not None:
@@ -48,7 +48,7 @@ class Unfinished:
         return search.ask(max(batch, least) if search.strategy.traits.in_parts else batch)
 
     def tell(self, values: Any) -> None:
-        """Pass on the values of all points that `ask` returned last."""
+        """Tell the values of all points that `ask` returned last."""
         search = self.search
         if self.known is None:
             search.tell(values)
@@ -63,7 +63,7 @@ class Unfinished:
         self.known = self.before = None
 
     def salvage(self, arrived: dict[int, Any]) -> None:
-        """After an exception, pass on the values that are numbers; `arrived` has them by row of the last `ask`."""
+        """After an exception, tell the values that are numbers; `arrived` has them by row of the last `ask`."""
         rows, known = self._missing(), dict(self.known or {})
         fresh = {}
         for i, value in arrived.items():
@@ -80,7 +80,7 @@ class Unfinished:
             self.known = self.before = None
 
     def points_out(self) -> list[tuple[Any, PendingPoint]]:
-        """Return the points that are out, as users see them, with their places: nothing of them is to be told again."""
+        """Return the pending points, as users see them, with their places; known values are not told again."""
         self.known = self.before = None
         search = self.search
         return [(search.strategy.domain.to_user(place.point[None])[0], place) for place in search.ledger.out]
@@ -103,7 +103,7 @@ class Unfinished:
     # ---- checkpoints --------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any] | None:
-        """Return what is not in the file of the search."""
+        """Return what the file of the search does not hold."""
         if self.known is None:
             return None
         before = None if self.before is None else checked.listed(self.before._asdict())
@@ -130,7 +130,7 @@ def _in_order(known: dict[int, list[float]]) -> Array:
 
 
 def _mark(saved: dict[str, Any], shape: tuple[int, ...], wide: int) -> Mark:
-    """Rebuild a mark of the books from JSON and check it."""
+    """Rebuild a mark of the ledger from JSON and check it."""
     x, best = (checked.optional_entry(saved, name, list) for name in ("best_x", "best"))
     return Mark(
         **{name: checked.entry(saved, name, int) for name in ("nfev", "nfailed", "pool", "ranked")},

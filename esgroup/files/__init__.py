@@ -1,1 +1,1 @@
-"""Files that hold numbers and JSON but no code: checkpoints, checks of their contents, and objects as JSON."""
+"""Files of numbers and JSON without code: checkpoints, checks of their contents, and objects as JSON."""

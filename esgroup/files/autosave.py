@@ -1,6 +1,6 @@
 """Checkpoints of a running search or fit; writing takes at most a fixed share of the running time.
 
-The first checkpoint is written before the first evaluation and must succeed. Later ones may fail: a full disk gives a
+The first checkpoint is written before the first evaluation and must succeed. Later ones may fail: a full disk causes a
 warning and does not end the run.
 """
 
@@ -41,15 +41,15 @@ class CheckpointWriter(ABC, Generic[Kept]):
         self._try_to_write(run, None)
 
     def generation(self, run: Kept) -> None:
-        """Write, unless writing would then exceed its share of the running time, or has just failed."""
+        """Write, unless writing would exceed its share of the running time or has just failed."""
         cheap = self._spent + self._last <= WRITING * (time.monotonic() - self._begin)
         if cheap and (self._outage is None or self._outage.may_try()):
             self._try_to_write(run, None)
 
     def ends(self, run: Kept, error: BaseException | None) -> None:
-        """Write the last checkpoint; if that fails after an exception, the exception gets a note and is still seen."""
+        """Write the last checkpoint; if that fails after an exception, the exception gets a note and stays visible."""
         if error is None:
-            self._try_to_write(run, "what it has is an earlier state of the run")
+            self._try_to_write(run, "it holds an earlier state of the run")
             return
         try:
             self._write(run)
@@ -61,14 +61,14 @@ class CheckpointWriter(ABC, Generic[Kept]):
         begin = time.monotonic()
         try:
             self._write(kept)
-        except (OSError, files.CheckpointError) as error:  # CheckpointError: the path is no longer that of a file
+        except (OSError, files.CheckpointError) as error:  # CheckpointError: the path is no longer a file
             if self._outage is None:
                 raise
             self._outage.failed(error, time.monotonic() - begin, consequence)
 
     def _write(self, kept: Kept) -> None:
         if self._outage is None:
-            self.contents(kept)  # loads modules: were that counted as writing, the second file would wait for seconds
+            self.contents(kept)  # loads modules: if that counted as writing, the second file would wait for seconds
         begin = time.monotonic()
         try:
             files.write(self._path, *self.contents(kept))
@@ -81,7 +81,7 @@ class CheckpointWriter(ABC, Generic[Kept]):
 
 
 def must_differ(paths: Mapping[str, files.Path | None]) -> None:
-    """Raise ValueError if two of these files, by the names of their arguments, are one: one would destroy the other."""
+    """Raise ValueError if two of these paths, by argument name, are the same file: one would destroy the other."""
     given = [(name, os.fsdecode(path)) for name, path in paths.items() if path is not None]
     for (first, one), (second, other) in combinations(given, 2):
         if _is_same(one, other):
@@ -90,7 +90,7 @@ def must_differ(paths: Mapping[str, files.Path | None]) -> None:
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Whether two paths lead to one file, which need not exist yet: through links, folders or another name of it."""
+    """Whether two paths lead to the same file, which need not exist yet, through links, folders or another name."""
     with suppress(OSError):  # one of them does not exist
         return os.path.samefile(one, other)
     return os.path.realpath(one) == os.path.realpath(other)

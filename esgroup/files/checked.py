@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class CheckpointError(ValueError):
-    """Raised for a file that is not a checkpoint, is damaged, or is of another kind or version."""
+    """Raised for a file that is not a checkpoint, is damaged, or has another kind or version."""
 
 
 def entry(header: Mapping[str, Any], name: str, kind: type[T]) -> T:
@@ -41,7 +41,7 @@ def optional_entry(header: Mapping[str, Any], name: str, kind: type[T]) -> T | N
 def array(
     arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int | None, ...], dtype: DTypeLike = np.float64
 ) -> NDArray[Any]:
-    """Return an array after a check of its dtype and shape, where None admits any length."""
+    """Return an array after checking its dtype and shape, in which None allows any length."""
     if name not in arrays:
         raise CheckpointError(f"the array {name!r} is missing")
     found = arrays[name]
@@ -52,7 +52,7 @@ def array(
 
 
 def finite_array(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int | None, ...]) -> Array:
-    """Return a float64 array of this shape after a check that all its numbers are finite."""
+    """Return a float64 array of this shape after checking that all numbers are finite."""
     return checks.real_array(name, array(arrays, name, shape), shape)
 
 
@@ -65,7 +65,7 @@ _MOST = {"state": 2**128 - 1, "inc": 2**128 - 1, "has_uint32": 1, "uinteger": 2*
 
 
 def generator_to_json(rng: np.random.Generator) -> dict[str, Any]:
-    """Return the state of a generator as JSON types: its bit generator's state, and the seeds for `spawn`."""
+    """Return a generator as JSON types: the state of its bit generator, and the seeds for `spawn`."""
     bits = rng.bit_generator
     if type(bits) not in _KINDS:
         raise TypeError(f"rng must use one of {', '.join(_BIT_GENERATORS)} to be stored, got {type(bits).__name__}")
@@ -73,7 +73,7 @@ def generator_to_json(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def generator_from_json(stored: Any) -> np.random.Generator:
-    """Rebuild a generator that continues where the stored one was; CheckpointError if the state is not valid."""
+    """Rebuild a generator that continues where the stored one left off; CheckpointError if the state is invalid."""
     try:
         state = entry(stored, "state", dict)
         name = entry(state, "bit_generator", str)
@@ -110,7 +110,7 @@ def _like(model: Any, value: Any, name: str) -> Any:
 
 
 def _seeds_to_json(seeds: Any) -> dict[str, Any] | None:
-    """The arguments that make this `SeedSequence`, or None for other sources of seeds and other pool sizes."""
+    """The arguments of this `SeedSequence`, or None for other seed sources and pool sizes."""
     if type(seeds) is not np.random.SeedSequence or seeds.pool_size != 4:
         return None
     return {name: listed(getattr(seeds, name)) for name in ("entropy", "spawn_key", "n_children_spawned")}

@@ -1,4 +1,4 @@
-"""A file that grows by whole lines while a search or a fit runs, and survives a full disk."""
+"""A file that grows by whole lines during a search or a fit, and survives a full disk."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from esgroup.files.outage import Outage, naming
 
 
 class LineFile:
-    """Appends lines, each of which is written at once; the next write cuts off what a failed one left of a line.
+    """Appends lines and writes each immediately; the next write removes the partial line of a failed one.
 
     Parameters
     ----------
     path
         The file.
     append
-        Whether to keep what the file has.
+        Whether to keep the contents of the file.
     """
 
     def __init__(self, path: str | os.PathLike[str], append: bool) -> None:
         self._file = open(path, "ab" if append else "wb", buffering=0)  # noqa: SIM115  (`close` closes it)
         self._path, self._outage = path, Outage(path, "history")
-        self._whole: int | None = None  # the length to which the file must be cut, if it ends with a part of a line
+        self._whole: int | None = None  # length to truncate the file to, if it ends with a partial line
 
     def write(self, lines: str) -> bool:
-        """Append complete lines; return False if that failed, of which the first time gives a warning.
+        """Append complete lines; return False if that failed, with a warning the first time.
 
-        The lines are not kept then. After a failure there is a pause before writing is tried again.
+        The lines are then lost. After a failure there is a pause before the next try.
         """
         if not self._outage.may_try():
             self._outage.failures += 1
@@ -50,19 +50,19 @@ class LineFile:
         written = 0
         try:
             with naming(self._path):
-                while written < len(data):  # a disk that is almost full takes a part
+                while written < len(data):  # an almost full disk takes only a part
                     count = self._file.write(data[written:])
                     if count is None:
                         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
                     written += count
         except OSError:
             if written:
-                with contextlib.suppress(OSError):  # a pipe has no place
+                with contextlib.suppress(OSError):  # a pipe has no position
                     self._whole = self._file.tell() - written
             raise
 
     def replace_end(self, end: str, by: str) -> None:
-        """Replace the end of what was written last; where that is not possible, the file stays as it was."""
+        """Replace the end of what was written last; if that is not possible, the file stays unchanged."""
         if self._whole is not None or self._outage.failures:
             return
         try:
@@ -84,13 +84,13 @@ class LineFile:
             self._whole = None
 
     def close(self) -> None:
-        """Close the file; a warning says so if its last lines are missing."""
+        """Close the file, with a warning if its last lines are missing."""
         outage = self._outage
         try:
-            with contextlib.suppress(OSError):  # readers ignore a part of a line at the end
+            with contextlib.suppress(OSError):  # readers ignore a partial last line
                 self._cut()
             self._file.close()
-        except OSError as error:  # what a file server says last
+        except OSError as error:  # a late error of a file server
             outage.failed(error, 0.0)
-        if outage.failures > 1:  # of a single failure, the first warning has told
+        if outage.failures > 1:  # the first warning covers a single failure
             outage.warn(f"its last {outage.failures:,} lines are missing")

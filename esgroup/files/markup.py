@@ -1,7 +1,7 @@
-"""Text from elsewhere made safe to show, on a terminal and in a page of HTML: each in one place.
+"""Making external text safe to show on a terminal and in an HTML page.
 
-A page has two lines of defense. All that is put into it is escaped, unless it was made here; and its content policy
-lets no script run but the one that the page was written with.
+A page has two lines of defense: everything put into it is escaped, unless it was made here, and its content policy
+allows only the script that the page was written with.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from html import escape
 from string import Formatter
 from typing import Any, LiteralString
 
-# control characters, which steer terminals, the ends of lines, and halves of letters, which UTF-8 does not have
+# control characters, which control terminals, line ends, and lone surrogates, which UTF-8 does not have
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """Replace what can be neither printed nor stored: spaces for white space, and signs for all else."""
+    """Replace what cannot be printed or stored: white space by spaces, everything else by replacement characters."""
     return _UNPRINTABLE.sub(lambda found: " " if found[0].isspace() else "\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -28,7 +28,7 @@ def printable(text: str) -> str:
 
 
 class Html(str):
-    """Text that is markup already. Only functions of this module make it, from templates written in the code."""
+    """Text that is already markup. Only functions of this module make it, from templates in the code."""
 
     __slots__ = ()
 
@@ -44,18 +44,18 @@ _ESCAPING = _Escaping()
 def html(template: LiteralString, *values: object) -> Html:
     """Fill the braces of a template like `str.format`, escaping every value that is not Html.
 
-    What is escaped stays text, between elements and in attributes whose values are in quotes.
+    Escaped values stay text, between elements and in quoted attributes.
     """
     return Html(_ESCAPING.vformat(template, values, {}))
 
 
 def joined(parts: Iterable[Html], between: LiteralString = "") -> Html:
-    """Put pieces of markup one after the other."""
+    """Concatenate pieces of markup."""
     return Html(between.join(parts))
 
 
 def data_block(data: Any) -> Html:
-    """Data for the script of a page, as JSON in which nothing can end the element or begin a comment."""
+    """Data for the script of a page, as JSON that cannot end the element or start a comment."""
     text = json.dumps(data, separators=(",", ":"))  # in ASCII
     for letter in "<>&":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
@@ -65,7 +65,7 @@ def data_block(data: Any) -> Html:
 def content_policy(page: str, more: LiteralString = "") -> str:
     """The policy of a page with one script: nothing is loaded, and no other script runs, wherever it comes from.
 
-    Styles are allowed, since pages have numbers in them; they cannot load anything either.
+    Styles are allowed, since pages put numbers in them; they cannot load anything either.
     """
     (script,) = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -38,7 +38,7 @@ Path = str | os.PathLike[str]
 Arrays = dict[str, NDArray[Any]]
 
 FORMAT, VERSION = "esgroup", 5
-REMNANTS_EVERY = 60.0  # seconds between two looks for files of killed processes: directories may be large
+REMNANTS_EVERY = 60.0  # seconds between searches for files of killed processes: directories may be large
 
 
 # ---- writing ----------------------------------------------------------------------------------------------------
@@ -48,8 +48,8 @@ def write(path: Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str,
     """Replace the file with a new checkpoint; a reader of `path` sees either the old one or the new one, complete.
 
     Everything is checked first, then written to a hidden file in the same directory, synced and renamed. An existing
-    file keeps its permissions, and a symbolic link is followed. Hidden files that killed processes left behind for this
-    path are removed: those that nobody has locked or, on file systems without locks, whose process has ended.
+    file keeps its permissions, and a symbolic link is followed. Hidden files that killed processes left for this path
+    are removed: those that are not locked or, on file systems without locks, whose process has ended.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def write(path: Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str,
             file.flush()
             os.fsync(file.fileno())
             if sys.platform == "win32":
-                file.close()  # an open file cannot be renamed there; elsewhere its lock is kept up to the end
+                file.close()  # which cannot rename an open file; elsewhere the lock is kept to the end
             os.replace(file.name, target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
@@ -94,7 +94,7 @@ def _encoded(kind: str, content: Mapping[str, Any], arrays: list[str]) -> NDArra
     from esgroup.version import __version__
 
     header = {"format": FORMAT, "version": VERSION, "kind": kind, "esgroup": __version__}
-    text = json.dumps(header | {"arrays": arrays, "content": content})  # JSON has floats as repr, which is exact
+    text = json.dumps(header | {"arrays": arrays, "content": content})  # JSON writes floats as repr, which is exact
     return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
 
 
@@ -127,22 +127,22 @@ def _mode(target: str) -> int | None:
 
 @functools.cache
 def _machine() -> str:
-    """Return eight digits that tell machines, and containers of one machine, from each other."""
+    """Return eight digits that distinguish machines, and containers on one machine."""
     try:
-        processes = os.readlink("/proc/self/ns/pid")  # containers number their processes on their own
+        processes = os.readlink("/proc/self/ns/pid")  # containers number processes independently
     except OSError:
         processes = ""
     return hashlib.sha256(f"{platform.node()} {processes}".encode()).hexdigest()[:8]
 
 
 def _new_file(target: str, mode: int | None) -> IO[bytes]:
-    """Create a hidden file in the directory of the target, locked as long as it is open."""
+    """Create a hidden file in the directory of the target, locked while it is open."""
     directory, base = os.path.split(target)
     name = os.path.join(directory, f".{base}.{os.getpid()}-{_machine()}-{secrets.token_hex(4)}.partial")
     create = functools.partial(os.open, mode=0o666 if mode is None else mode)  # private from the start
     file = open(name, "xb", opener=create)  # noqa: SIM115  (the caller closes it)
     _lock(file, wait=True)
-    if not os.path.exists(name):  # before it was locked, another writer removed it as a remnant
+    if not os.path.exists(name):  # another writer removed it as a remnant before it was locked
         file.close()
         return _new_file(target, mode)
     if mode is not None:
@@ -152,7 +152,7 @@ def _new_file(target: str, mode: int | None) -> IO[bytes]:
 
 
 def _lock(file: IO[bytes], *, wait: bool) -> bool | None:
-    """Lock the file until it is closed or the process ends; False if another process has it, None without locks."""
+    """Lock the file until it is closed or the process ends; False if another process holds it, None without locks."""
     if sys.platform == "win32":
         return None
     import fcntl
@@ -185,14 +185,14 @@ def _remove_remnants(target: str, period: int = 0) -> None:
 
 
 def _has_ended(process: str | None, machine: str | None) -> bool:
-    """Whether a process of this machine has surely ended; False for others, of which nothing is known."""
+    """Whether a process of this machine has certainly ended; False for other machines."""
     if process is None or machine != _machine() or sys.platform == "win32":
         return False
     try:
-        os.kill(int(process), 0)  # no signal, only the question whether there is such a process
+        os.kill(int(process), 0)  # no signal: only checks whether the process exists
     except ProcessLookupError:
         return True
-    except (OSError, OverflowError):  # a process of another user, or no number of a process
+    except (OSError, OverflowError):  # another user's process, or an invalid number
         return False
     return False
 
@@ -200,7 +200,7 @@ def _has_ended(process: str | None, machine: str | None) -> bool:
 def _write_members(file: IO[bytes], members: Mapping[str, NDArray[Any]]) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in members.items():
-            # without the time of day, so that equal states give equal files; zip64, since the size is not known yet
+            # without the time, so that equal states give equal files; zip64, since the size is not known yet
             with archive.open(zipfile.ZipInfo(name + ".npy"), "w", force_zip64=True) as member:
                 npy.write_array(member, array, version=(1, 0), allow_pickle=False)
 
@@ -225,7 +225,7 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
     path : str or path-like
         The file.
     kind : str
-        The kind with which it was written.
+        The kind it was written with.
 
     Raises
     ------
@@ -245,7 +245,7 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
             raise CheckpointError(f"{path} {error}") from error.__cause__
         except zipfile.BadZipFile as error:
             raise CheckpointError(f"{path} {_what_is_wrong(file)}: {error}") from error
-        except Exception as error:  # on a damaged file the readers of zip and npy may raise almost anything
+        except Exception as error:  # on a damaged file zip and npy readers may raise almost anything
             raise CheckpointError(f"{path} cannot be read: {error!r}") from error
 
 
@@ -272,13 +272,13 @@ def _what_is_wrong(file: IO[bytes]) -> str:
 
 
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    """The members by name, after a check that the header is among them and that all fit in a file of this size."""
+    """The members by name, after checking that they include the header and fit in a file of this size."""
     infos = archive.infolist()
     members = {info.filename.removesuffix(".npy"): info for info in infos}
     if "header" not in members:
-        raise CheckpointError("is not a checkpoint: it is a zip archive without the header of one")
+        raise CheckpointError("is not a checkpoint: it is a zip archive without a header")
     if len(members) < len(infos):
-        raise CheckpointError("is damaged: it has two members of the same name")
+        raise CheckpointError("is damaged: it has two members with the same name")
     for name, info in members.items():
         if info.compress_type != zipfile.ZIP_STORED:
             raise CheckpointError(f"is not a checkpoint as it was written: its member {name!r} is compressed")

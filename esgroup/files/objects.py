@@ -1,7 +1,7 @@
 """Groups, strategies and distributions as JSON and arrays, for files that hold no code.
 
-A description names a class and its fields. Only known classes are built, by their own constructors with all checks: the
-groups of `esgroup.groups`, those passed to `register_serial`, and other classes passed to `register_class`.
+A description names a class and its fields. Only known classes are built, by their own constructors and with all checks:
+the groups of `esgroup.groups`, those passed to `register_serial`, and other classes passed to `register_class`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ C = TypeVar("C", bound=type)
 
 
 class Storable(NamedTuple):
-    """A class that a description may name, and the function that builds an object of it from its fields."""
+    """A class that a description may name, and the function that builds an instance from its fields."""
 
     cls: type
     build: Callable[..., Any]
@@ -51,7 +51,7 @@ def build(description: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     Raises
     ------
     ValueError
-        If the description is not valid.
+        If the description is invalid.
     """
     try:
         return _build_object(description, arrays)
@@ -60,7 +60,7 @@ def build(description: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
 
 
 def register_serial(cls: C, build: Callable[..., Group] | None = None) -> C:
-    """Let groups of a class of your own be stored under its name; usable as a class decorator.
+    """Make a class of groups storable under its name; usable as a class decorator.
 
     Parameters
     ----------
@@ -80,16 +80,16 @@ def register_serial(cls: C, build: Callable[..., Group] | None = None) -> C:
     TypeError
         If `cls` is not a dataclass derived from `Group`.
     ValueError
-        If another class has the name already.
+        If another class already has the name.
     """
     return register_derived(cls, Group, build)
 
 
 def register_class(cls: type, build: Callable[..., Any] | None = None) -> None:
-    """Let objects of a class, which need not be groups, be stored under its name.
+    """Make a class, of groups or other objects, storable under its name.
 
-    The class is a dataclass whose fields are as those of groups, or objects of such classes. Fields with the metadata
-    {"stored": False} are left out; they must have a default. `build` takes the fields by name; by default it is the
+    The class is a dataclass whose fields are like those of groups, or objects of such classes. Fields with the metadata
+    {"stored": False} are omitted; they must have a default. `build` takes the fields by name; by default it is the
     class itself.
     """
     if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
@@ -102,7 +102,7 @@ def register_class(cls: type, build: Callable[..., Any] | None = None) -> None:
 
 
 def register_derived(cls: C, base: type, build: Callable[..., Any] | None = None) -> C:
-    """Let objects of a class that derives from `base` be stored, as `register_class` does, and return the class."""
+    """Make a class that derives from `base` storable, as `register_class` does, and return the class."""
     if not (isinstance(cls, type) and issubclass(cls, base)):
         raise TypeError(f"cls must be a dataclass derived from {base.__name__}, got {cls!r}")
     register_class(cls, build)
@@ -117,7 +117,7 @@ def _known() -> dict[str, Storable]:
 
 
 def _fields(cls: type) -> dict[str, bool]:
-    """The fields that are stored, and whether each of them must be there: it has no default."""
+    """The stored fields, and whether each is required because it has no default."""
     missing = dataclasses.MISSING
     return {
         field.name: field.default is missing and field.default_factory is missing
@@ -135,7 +135,7 @@ def _describe_object(stored: Any, path: str, arrays: Arrays) -> dict[str, Any]:
     if known is None or known.cls is not type(stored):
         rooms = [base.__module__.split(".")[1] for base in type(stored).__mro__ if base.__module__[:8] == "esgroup."]
         register = f"esgroup.{rooms[0]}.register" if rooms and not isinstance(stored, Group) else _OF_GROUPS
-        raise TypeError(f"{stored!r} cannot be stored: give its class {type(stored)} to {register} first")
+        raise TypeError(f"{stored!r} cannot be stored: pass its class {type(stored)} to {register} first")
     fields = {field: _describe(getattr(stored, field), f"{path}/{field}", arrays) for field in _fields(known.cls)}
     return {"class": name, "fields": fields}
 
@@ -166,7 +166,7 @@ def _build_object(description: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     if known is None:
         raise ValueError(f"a stored group must be one of {', '.join(_known())}, got {reprlib.repr(name)}")
     wanted = _fields(known.cls)
-    required = {field for field, needed in wanted.items() if needed}  # one that is newer than the file has its default
+    required = {field for field, needed in wanted.items() if needed}  # a field newer than the file gets its default
     if not isinstance(stored, dict) or not required <= stored.keys() <= wanted.keys():
         raise ValueError(f"a stored {name} must have the fields {list(wanted)}, got {reprlib.repr(stored)}")
     values = {field: _build(value, arrays) for field, value in stored.items()}

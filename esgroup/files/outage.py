@@ -1,6 +1,6 @@
-"""Files of a running search or fit that cannot be written for a while, because a disk is full or unreachable.
+"""Files of a running search or fit that temporarily cannot be written because a disk is full or unreachable.
 
-Such a file must not cost the run: one warning says which file and why, and later writes are tried after a pause.
+This must not end the run: one warning names the file and the cause, and later writes are tried after a pause.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import time
 import warnings
 from collections.abc import Iterator
 
-PAUSE = 1.0  # seconds after a failed write, at least, before the next one is tried
-SHARE = 0.1  # share of the time that failing writes may take: those of a file server may fail after minutes
+PAUSE = 1.0  # least seconds after a failed write before the next try
+SHARE = 0.1  # share of the time that failing writes may take: on a file server they may fail after minutes
 
 
 class Outage:
@@ -24,7 +24,7 @@ class Outage:
     path
         The file.
     kind
-        What it is, such as "checkpoint".
+        The kind of file, such as "checkpoint".
     """
 
     def __init__(self, path: str | os.PathLike[str], kind: str) -> None:
@@ -39,22 +39,22 @@ class Outage:
         return not self.failures or time.monotonic() >= self._again
 
     def succeeded(self) -> None:
-        """Take note of a write that succeeded."""
+        """Note a successful write."""
         self.failures = 0
 
     def failed(self, error: Exception, seconds: float, consequence: str | None = None) -> None:
-        """Take note of a write that failed after so many seconds.
+        """Note a write that failed after this many seconds.
 
-        The first failure gives a warning, and so does every one that has a consequence of its own.
+        The first failure causes a warning, and so does every failure with a consequence of its own.
         """
         self.failures += 1
         self.cause = getattr(error, "strerror", None) or str(error) or type(error).__name__
         self._again = time.monotonic() + max(PAUSE, seconds / SHARE)
         if consequence is not None or not self._warned:
-            self.warn(consequence or "the run goes on and tries again later")
+            self.warn(consequence or "the run continues and tries again later")
 
     def warn(self, consequence: str) -> None:
-        """Warn that the last write failed, and what follows from that."""
+        """Warn that the last write failed, and of the consequence."""
         self._warned = True
         text = f"{self._name} could not be written ({self.cause}): {consequence}"
         warnings.warn(text, RuntimeWarning, stacklevel=level_of_the_user())
@@ -62,7 +62,7 @@ class Outage:
 
 @contextlib.contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Add the file to an OSError that does not name one: only those of opening do, not those of writing."""
+    """Add the file name to an OSError without one: errors of opening name the file, those of writing do not."""
     try:
         yield
     except OSError as error:

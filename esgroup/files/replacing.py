@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole: nobody reads a part of one, and an interrupted write leaves the old one."""
+"""Replacing files as a whole: readers never see a partial file, and an interrupted write leaves the old one."""
 
 from __future__ import annotations
 

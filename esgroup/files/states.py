@@ -1,4 +1,4 @@
-"""States as named arrays, and back: a state is a named tuple, or list, of arrays and of other states, to any depth."""
+"""States as named arrays, and back: a state is a named tuple or list of arrays and other states, to any depth."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from esgroup.files.checked import CheckpointError, array
 
 
 def flattened(name: str, state: Any) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a state, those of its field mean as name/mean, those of a state in it as name/field/mean."""
+    """Return the arrays of a state: its field mean as name/mean, that of a state in it as name/field/mean."""
     if (parts := _parts(state)) is None:
         if np.asarray(state).dtype != np.float64:
             raise TypeError(f"{name} must be an array of float64 to be stored, got {np.asarray(state).dtype}")
@@ -24,7 +24,7 @@ def flattened(name: str, state: Any) -> dict[str, NDArray[Any]]:
 
 
 def rebuilt(name: str, arrays: Mapping[str, NDArray[Any]], model: Any) -> Any:
-    """Return the state that was stored under a name, with the fields of a model of it; shapes may differ."""
+    """Return the state stored under a name, with the fields of a model state; shapes may differ."""
     if (parts := _parts(model)) is None:
         return array(arrays, name, (None,) * np.ndim(model))
     found = [rebuilt(f"{name}/{field}", arrays, part) for field, part in parts.items()]
@@ -32,7 +32,7 @@ def rebuilt(name: str, arrays: Mapping[str, NDArray[Any]], model: Any) -> Any:
 
 
 def same_shapes(state: Any, model: Any, *, besides: tuple[str, ...] = (), name: str = "state") -> None:
-    """Raise ValueError if an array of a state has another shape than that of a model, but for some fields."""
+    """Raise ValueError if an array of a state differs in shape from that of a model state, except in some fields."""
     if (parts := _parts(state)) is None:
         if np.shape(state) != np.shape(model):
             raise CheckpointError(f"the array {name!r} must be of shape {np.shape(model)}, got {np.shape(state)}")
@@ -43,7 +43,7 @@ def same_shapes(state: Any, model: Any, *, besides: tuple[str, ...] = (), name: 
 
 
 def _parts(state: Any) -> dict[str, Any] | None:
-    """What a state consists of, by name or number; None if it is an array, or a single number."""
+    """The parts of a state, by name or number; None for an array or a single number."""
     if type(state) is list:
         return {str(i): part for i, part in enumerate(state)}
     return state._asdict() if hasattr(state, "_asdict") else None

@@ -1,7 +1,7 @@
-"""Rankings: what is told beside a value and which points are better.
+"""Rankings: what you tell in addition to a value, and which points are better.
 
-`ByValue` takes values as they are, `AugmentedLagrangian` has constraints beside them; `Ranking` is what both are, and
-`register` makes one of your own known to files.
+`ByValue` uses only values, and `AugmentedLagrangian` adds constraints. `Ranking` is their base class, and `register`
+makes one of your own storable in files.
 """
 
 from esgroup.rankings.base import Ranking, Scored, register

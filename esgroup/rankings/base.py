@@ -1,8 +1,8 @@
-"""What a ranking is: which of the points that were evaluated are better, and what is told of them beside a value.
+"""Rankings: which of the evaluated points are better, and what is told of them in addition to a value.
 
-A search knows its points by rows of outcomes (n, 1 + columns): a value, and what is told beside it, such as constraints
-or other objectives; all of a row is NaN where a run failed. A ranking gives every generation scores, by which its
-samples are ranked, and says which single point is the best of all.
+A search stores rows of outcomes (n, 1 + columns): a value, and what is told with it, such as constraints or other
+objectives; the whole row is NaN for a failed evaluation. A ranking scores every generation, which ranks its samples,
+and selects the single best point of all.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ R = TypeVar("R", bound="type[Ranking]")
 
 
 class Nothing(NamedTuple):
-    """The state of a ranking that remembers nothing."""
+    """The state of a ranking without memory."""
 
 
 class Scored(NamedTuple):
-    """A generation after it was ranked."""
+    """A ranked generation."""
 
     state: Any  # of the ranking
-    scores: Array  # (n,): the least is the best, NaN for those that failed
-    best: float | None = None  # the least value of feasible points, infinite if there are none; None: the least score
+    scores: Array  # (n,): the smallest is the best, NaN for failed evaluations
+    best: float | None = None  # the smallest feasible value, infinite if there is none; None: the smallest score
 
 
 class Ranking(ABC):
-    """What is better: a frozen object of sizes and constants, a dataclass if searches with it are to be saved.
+    """Which points are better: a frozen object of sizes and constants; to save searches with it, make it a dataclass.
 
-    What changes is the state, a NamedTuple of arrays (numbers are arrays of shape ()), which the search keeps and its
-    files hold. Methods are pure. A row of outcomes is a value and what is told beside it, all NaN if the run failed.
+    Only the state changes, a NamedTuple of arrays (numbers have shape ()), which the search and its files hold. Methods
+    are pure. A row of outcomes is a value and what is told with it, all NaN for a failed evaluation.
     """
 
-    columns: int = 0  #: how many numbers are told beside a value
-    #: Whether scores are the values, and the least one is the best: then models of values rank as well.
+    columns: int = 0  #: how many numbers are told in addition to a value
+    #: Whether scores are the values and the smallest is the best: then models of values can rank as well.
     by_values: ClassVar[bool] = False
 
     # ---- must ---------------------------------------------------------------------------------------------------
@@ -57,18 +57,18 @@ class Ranking(ABC):
         Parameters
         ----------
         state
-            That of the ranking, which has counted all outcomes.
+            The state of the ranking, which has counted all outcomes.
         outcomes : array (n, 1 + columns)
-            Those of the generation.
+            The outcomes of the generation.
         tags : array (n,), optional
-            As samples were drawn: some are what `placed` has put there.
+            Tags of the samples as drawn; some samples may come from `placed`.
         strategy, distribution
-            What searches, and its state, from which the generation was drawn.
+            The strategy, and its state from which the generation was drawn.
         """
 
     @abstractmethod
     def best(self, outcomes: Array, than: Array | None = None) -> int | None:
-        """Return which row is the best, of equal ones the first; None if all failed, or none is better `than` a row."""
+        """Return the index of the best row, the first if tied; None if all failed or none beats the row `than`."""
 
     # ---- may ----------------------------------------------------------------------------------------------------
 
@@ -78,15 +78,15 @@ class Ranking(ABC):
         return repr(self)
 
     def outcomes(self, fitness: Any, beside: Any, n: int) -> Array:
-        """Check what was told of n points, and return the rows (n, 1 + columns)."""
+        """Check what was told about n points, and return the rows (n, 1 + columns)."""
         if beside is None and not self.columns:
             return values(fitness, n)[:, None]
         return rows(fitness, beside, n, self.columns)
 
     def feasible(self, outcomes: Array) -> NDArray[np.bool_]:
-        """Return which rows (n,) can be the answer; where not all can, those that failed cannot.
+        """Return which rows (n,) can be the answer; unless all can, failed evaluations cannot.
 
-        All others reach no `target`.
+        Other rows do not reach a `target`.
         """
         return np.ones(len(outcomes), dtype=bool)
 
@@ -95,28 +95,28 @@ class Ranking(ABC):
         return Nothing()
 
     def counted(self, state: Any, points: Array, outcomes: Array) -> Any:
-        """Return the state that remembers these evaluations, which are all that were told since the last call."""
+        """Return the state with these evaluations, which are all those told since the last call."""
         return state
 
     def mark(self, state: Any) -> int:
-        """Return a number from which `rewound` knows what was counted up to now."""
+        """Return a number that tells `rewound` what has been counted so far."""
         return 0
 
     def rewound(self, state: Any, mark: int) -> Any:
-        """Return the state without what was counted since the mark; no generation was ranked since."""
+        """Return the state without what was counted since the mark; no generation has been ranked since."""
         return state
 
     def placed(self, state: Any, drawn: Proposed, strategy: Strategy, distribution: Any) -> Proposed:
-        """Return the samples of a generation, drawn by a strategy in this state, with points of one's own among them.
+        """Return the samples of a generation, drawn by a strategy in this state, with some replaced by other points.
 
-        Samples with tags are what a device of the strategy has marked, and should stay.
+        Tagged samples were marked by the strategy and should stay.
         """
         return drawn
 
     def read_state(self, arrays: Mapping[str, NDArray[Any]], shape: tuple[int, ...]) -> Any:
-        """Return the state whose fields are stored in `arrays`, by name; ValueError if they are not one.
+        """Return the state whose fields are stored in `arrays`, by name; ValueError if they are invalid.
 
-        As it stands, every array must have the shape that it has in the first state.
+        By default, every array must have the same shape as in the first state.
         """
         first = self.start(shape)
         return type(first)(**{name: stored_array(arrays, name, kept.shape) for name, kept in first._asdict().items()})
@@ -128,18 +128,18 @@ class Ranking(ABC):
     # ---- may: what a result shows -------------------------------------------------------------------------------
 
     def multipliers(self, state: Any) -> Array | None:
-        """Return Lagrange multipliers of what is told beside values, None if it has none."""
+        """Return Lagrange multipliers of what is told in addition to values, None if there are none."""
         return None
 
     def fields(self, best: Array | None, multipliers: Array | None) -> dict[str, Any]:
-        """Return what a result has besides, by name, from the row of the best point and the multipliers there."""
+        """Return additional fields of a result, by name, from the row of the best point and the multipliers."""
         return {}
 
     def note(self, best: Array) -> str:
-        """Return what the message of a result says of the best point, "" for nothing."""
+        """Return what the message of a result says about the best point, or ""."""
         return ""
 
 
 def register(cls: R) -> R:
-    """Let searches with a class of rankings be saved under its name; usable as a class decorator."""
+    """Make a class of rankings storable in files of searches; usable as a class decorator."""
     return objects.register_derived(cls, Ranking)

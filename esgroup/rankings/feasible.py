@@ -1,4 +1,4 @@
-"""Points that must fulfill a condition before they are evaluated: rejection first, then the way to a feasible point."""
+"""Points that must satisfy a condition before evaluation: by rejection, then by moving toward a feasible point."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def accepted(
     accepts: Callable[[Any], bool],
     best: Array | None,
 ) -> Proposed:
-    """Return points all of which are accepted: samples in place of those that are not, else points moved to the mean.
+    """Return only accepted points: rejected samples are replaced by others, or else moved toward the mean.
 
-    A sample that is accepted has the law of the distribution under the condition. Where that is too rare, a sample is
-    moved along the straight line to the mean until it is accepted, and if the mean itself is not, to the best point so
-    far: the mean of accepted points may lie outside. Local coordinates are those of the points as they are.
+    An accepted sample follows the distribution conditioned on acceptance. If acceptance is too rare, a sample is moved
+    along the straight line to the mean until it is accepted, or toward the best point so far if the mean itself is
+    rejected: the mean of accepted points may lie outside. Local coordinates are those of the returned points.
     """
     points = strategy.domain.to_user(drawn.points)
     bad = [i for i in range(len(drawn.points)) if not accepts(points[i])]
@@ -53,7 +53,7 @@ def accepted(
 
 
 def _moved(strategy: Strategy, state: Any, z: Array, accepts: Callable[[Any], bool], best: Array | None) -> Array:
-    """Return an accepted point on the way from the coordinates z to the mean, else on that to the best point."""
+    """Return an accepted point between the coordinates z and the mean, or else the best point."""
     coordinates, ends = strategy.coordinates(state), [np.zeros_like(z)]
     if best is not None:
         ends.append(coordinates.of(best[None])[0][0])
@@ -65,6 +65,6 @@ def _moved(strategy: Strategy, state: Any, z: Array, accepts: Callable[[Any], bo
     if best is not None and accepts(strategy.domain.to_user(best[None])[0]):  # which `at` may miss by rounding
         return best
     raise RuntimeError(
-        "no point near the mean of the search fulfills the constraints with keep_feasible=True: choose a smaller "
+        "no point near the mean of the search satisfies the constraints with keep_feasible=True: choose a smaller "
         "sigma0, or leave keep_feasible out"
     )

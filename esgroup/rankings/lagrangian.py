@@ -6,20 +6,20 @@ A point has a value f and constraints g_1 ... g_m, g_j <= 0 or, for an equality,
                            psi_j = -lambda_j^2 / (2 omega_j)         elsewhere
 
 (Rockafellar 1973; in evolution strategies Arnold and Porter 2015, Atamna, Auger and Hansen 2017, Dufosse and Hansen
-2021). With the right multipliers lambda its minimum is that of the constrained problem. The others find them by steps
-along g at the mean, which takes as long as the search itself. Here they are computed once in a generation. In the local
+2021). With the right multipliers lambda its minimum is that of the constrained problem. These papers find them by steps
+along g at the mean, which takes as long as the search itself. Here they are computed once per generation. In the local
 coordinates z of the search distribution, x = mean + sigma D A z, the last evaluations give f and every g_j a model
 
     a + b^T z + c |z|^2 / 2
 
-by weighted least squares. One number for the curvature is enough where A has learned the shape of the function. The
+by weighted least squares. One number for the curvature is enough once A has learned the shape of the function. The
 multipliers are those of the quadratic program min_z b_f^T z + c |z|^2 / 2, a_j + b_j^T z <= 0, whose dual is a problem
-of non-negative least squares. All of it is invariant under scaling of f and of each constraint: both are divided by
-powers of two near their sizes in the first generation, so that no unit overflows. What counts as feasible is another
-matter: a violation within `tolerance`, in the units of the constraint, in every run and from the first point on.
+of non-negative least squares. All of this is invariant under scaling of f and of each constraint: both are divided by
+powers of two near their sizes in the first generation, so that no unit overflows. Feasibility is separate: a violation
+within `tolerance`, in the units of the constraint, in every run and from the first point on.
 
-Now and then one point of a generation is the solution of this program (`inner_step`), moved inwards by a margin:
-with k constraints active at the minimum, only one in 2^k samples near it is feasible, while this point mostly is.
+From time to time one point of a generation is the solution of this program (`inner_step`), moved inwards by a margin:
+with k constraints active at the minimum, only one in 2^k samples near it is feasible, while this point usually is.
 """
 
 from __future__ import annotations
@@ -42,37 +42,37 @@ from esgroup.rankings.base import Ranking, Scored, register
 from esgroup.rankings.least_squares import Models, fitted, non_negative
 from esgroup.strategies.base import INNER, Indices, Proposed, Strategy
 
-# All constants below were chosen on bbob-constrained, f1, 3, 6, 8, 16, 28, 31, 32, 42 with 5 and 10 coordinates,
-# instances 1-3, and on seven of the engineering designs of the problem zoo, seeds 0-4. Differences of 10 per cent are
+# All constants below were chosen on bbob-constrained, f1, 3, 6, 8, 16, 28, 31, 32, 42 with 5 and 10 variables,
+# instances 1-3, and on seven of the engineering designs of the problem zoo, seeds 0-4. Differences of 10 percent are
 # noise there.
-_REMEMBERED = 3  # times the numbers of a model: evaluations that are kept for it; with 2 and 5 it is the same
-_MOST_REMEMBERED = 300  # beyond a hundred coordinates models are fitted in the space of samples
-_REACH = 2.0  # times sqrt(n): the model is trusted so far
-_TRUST = 1000.0  # times omega: how strongly multipliers are held to their last values, the less the larger
+_REMEMBERED = 3  # times the numbers of a model: evaluations kept for it; 2 and 5 work as well
+_MOST_REMEMBERED = 300  # beyond a hundred variables models are fitted in the space of samples
+_REACH = 2.0  # times sqrt(n): how far the model is trusted
+_TRUST = 1000.0  # times omega: how strongly multipliers are held to their last values; the larger, the less
 # Multipliers take the share (|mean step| / mean |step|)^2 of a step, with means over about five generations: all of it
-# while they go one way, little while the models of a crooked constraint tell them now this, now that. Always all of it:
+# while they point one way, little while the models of a nonlinear constraint keep changing. Always all of it:
 # 5 % fewer evaluations on bbob-constrained, where constraints are nearly linear, but the speed reducer is solved in 2
 # of 5 searches and the truss of ten bars in 3.
 _MEMORY, _LEAST_STEP = 0.2, 0.05
 # omega |b|^2 over the curvature, below which a penalty grows, and above which it shrinks. Too small, and the mean
-# drifts off while multipliers err; but where the curvature is positive, penalties must not follow 1 / |b|^2 for ever.
+# drifts off while multipliers are wrong; but with positive curvature, penalties must not follow 1 / |b|^2 forever.
 _LEAST_SHARE, _MOST_SHARE = 0.5, 20.0
 # Where the Lagrangian is concave, only penalties hold the minimum: they are compared with this many times its
 # curvature, which is the mean over all directions. With 0, 3 and 10 the welded beam is solved in 0, 5 and 5 of 5
 # searches, the spring in 3, 3 and 5.
 _CONCAVE = 10.0
-_NARROW = 0.01  # standard deviations: a quarter of the points within, and the distribution was widened since
+_NARROW = 0.01  # standard deviations: if a quarter of the points are within, the distribution has widened since
 _MOST_PULL = 10.0  # largest lambda |b_j| over |b_f|; with 100 the pressure vessel is solved in 4 of 5 searches
-_ZERO = 1e-9  # of |b_f|: a multiplier times |b_j| that is none
-_CONSTANT = 1e-13  # of the values of f: differences that are rounding
-_FLAT = 1e-14  # of the value of a constraint at the mean: a slope that is none
-_LEAST_CURVATURE = 3e-4  # times |b_f| / reach: the curvature with which penalties are compared at least
+_ZERO = 1e-9  # of |b_f|: a multiplier times |b_j| that counts as 0
+_CONSTANT = 1e-13  # of the values of f: differences that count as rounding
+_FLAT = 1e-14  # of the value of a constraint at the mean: a slope that counts as 0
+_LEAST_CURVATURE = 3e-4  # times |b_f| / reach: least curvature that penalties are compared with
 _MARGINS = 0.01, 1.0  # of the inner point, in standard deviations
-# Generations from one inner point to the next: with 2, 4 and 8, searches on bbob-constrained (f1, 3, 6, 8, 16, 28, 31,
-# 42, instances 1-3, 5 and 10 coordinates) take 1.01, 1 and 1.06 as many evaluations.
+# Generations between inner points: with 2, 4 and 8, searches on bbob-constrained (f1, 3, 6, 8, 16, 28, 31,
+# 42, instances 1-3, 5 and 10 variables) take 1.01, 1 and 1.06 times as many evaluations.
 _INNER_EVERY = 4
-_LEAST_POINTS = 4  # of which one may be an inner point: fewer samples cannot spare one
-_WORTH = 2.0  # standard deviations from the mean to a constraint within which an inner point is worth a try
+_LEAST_POINTS = 4  # with at least as many samples, one may be an inner point
+_WORTH = 2.0  # standard deviations from the mean to a constraint within which an inner point is worth trying
 
 
 class LagrangianState(NamedTuple):
@@ -98,18 +98,18 @@ class LagrangianState(NamedTuple):
 @register
 @dataclass(frozen=True)
 class AugmentedLagrangian(Ranking):
-    """How many constraints there are, which are equalities, and what counts as fulfilled.
+    """The number of constraints, which ones are equalities, and their tolerance.
 
-    The best point is the feasible one with the least value; before there is one, that of the least violation.
+    The best point is the feasible one with the smallest value, or, if none is feasible, the one least in violation.
 
     Parameters
     ----------
     number : int
         Number of constraints, at least 1.
     equalities : tuple of int
-        The indices of those that must be 0, not only at most 0.
+        The indices of the constraints that must equal 0.
     tolerance : float or tuple of float
-        By how much a constraint may be violated, in its own units: one number, or one for each constraint.
+        How much a constraint may be violated, in its own units: one number, or one per constraint.
     """
 
     number: int
@@ -139,9 +139,9 @@ class AugmentedLagrangian(Ranking):
 
     @cached_property
     def _weights(self) -> Array:
-        """By which violations are compared, (m,): 1 over the tolerance, and 1 for all if they have the same.
+        """The weights of violations, (m,): 1 over the tolerance, scaled to 1 for all if the tolerances are equal.
 
-        A constraint with the tolerance 0 counts as one with the smallest of the others.
+        A constraint with tolerance 0 counts as one with the smallest tolerance of the others.
         """
         positive = self.tolerances[self.tolerances > 0]
         if not positive.size:
@@ -184,13 +184,13 @@ class AugmentedLagrangian(Ranking):
     # ---- what counts --------------------------------------------------------------------------------------------
 
     def violations(self, constraints: Array) -> Array:
-        """Return by how much each constraint is violated, in its own units, for rows of constraints."""
+        """Return how much each constraint is violated, in its own units, for rows of constraints."""
         return np.where(self.is_equality, np.abs(constraints), np.maximum(constraints, 0.0))
 
     def violation(self, constraints: Array) -> Array:
-        """Return one number for each row of constraints, by which points are compared: 0 for a feasible one.
+        """Return one number per row of constraints for comparing points: 0 for a feasible one.
 
-        It is the largest violation, and where constraints have different tolerances the largest in proportion to them.
+        It is the largest violation, or, if tolerances differ, the largest in proportion to them.
         """
         violated = self.violations(constraints)
         with np.errstate(over="ignore"):
@@ -200,7 +200,7 @@ class AugmentedLagrangian(Ranking):
         return (self.violation(outcomes[:, 1:]) == 0.0) & ~np.isnan(outcomes[:, 0])
 
     def best(self, outcomes: Array, than: Array | None = None) -> int | None:
-        """The least violation comes first, which is 0 for all feasible points, then the value."""
+        """Compare violations first, which are 0 for all feasible points, then values."""
         good = np.flatnonzero(~np.isnan(outcomes[:, 0]))
         if not good.size:
             return None
@@ -209,7 +209,7 @@ class AugmentedLagrangian(Ranking):
         return None if first < 0 else int(good[first])
 
     def multipliers(self, state: LagrangianState) -> Array:
-        """Return those in the units of f over those of each constraint."""
+        """Return the multipliers, in the units of f over those of each constraint."""
         units = np.where(np.isnan(state.units), 1.0, state.units)
         with np.errstate(over="ignore"):  # in this order 0 stays 0
             return state.multipliers * units[0] / units[1:]
@@ -224,10 +224,10 @@ class AugmentedLagrangian(Ranking):
         if self.feasible(best[None])[0]:
             return ""
         violated = self.violations(best[1:]).max()
-        return f"No feasible point was found: x has the least violation, {violated:.3g}, beyond constraint_tol"
+        return f"No feasible point was found: x has the smallest violation, {violated:.3g}, above constraint_tol"
 
     def lagrangian(self, state: LagrangianState, outcomes: Array) -> Array:
-        """Return the numbers by which points are ranked, NaN for those that failed."""
+        """Return the numbers that rank points, NaN for failed evaluations."""
         scaled = state.in_units(outcomes)
         f, g = scaled[:, 0], scaled[:, 1:]
         multipliers, penalties = state.multipliers, state.penalties
@@ -243,9 +243,9 @@ class AugmentedLagrangian(Ranking):
     def scores(
         self, state: LagrangianState, outcomes: Array, tags: Indices | None, strategy: Strategy, distribution: Any
     ) -> Scored:
-        """Multipliers come first, from all evaluations that are remembered, in coordinates of the distribution.
+        """Update the multipliers from all stored evaluations, in coordinates of the distribution, then score.
 
-        Scores are no measure of success from one generation to another: they change with multipliers and penalties.
+        Scores of different generations are not comparable: they change with multipliers and penalties.
         """
         z, others = strategy.coordinates(distribution).of(state.points)
         after, models = self.updated(state, z, others, strategy.popsize)
@@ -261,10 +261,10 @@ class AugmentedLagrangian(Ranking):
         return Scored(after, self.lagrangian(after, outcomes), best)
 
     def placed(self, state: LagrangianState, drawn: Proposed, strategy: Strategy, distribution: Any) -> Proposed:
-        """An inner point, if there is one, takes the place of the last sample that no device has marked.
+        """Replace the last untagged sample with the inner point, if there is one.
 
-        It counts like any other point. Strategies that know its tag give it a middle rank in the update, where its
-        coordinates stay those of the sample; for others it has its own. Over matrices with three constraints, and over
+        It counts like any other point. Strategies that know its tag give it a middle rank in the update and keep the
+        coordinates of the sample; other strategies use its own. Over matrices with three constraints, and over
         positive-definite ones with a determinant, they take 1590 and 404 evaluations with such points (seeds 0-5), 1770
         and 554 without, 1840 and 486 with the coordinates of the sample.
         """
@@ -282,19 +282,19 @@ class AugmentedLagrangian(Ranking):
     def updated(self, state: LagrangianState, z: Array, others: Array, popsize: int) -> tuple[LagrangianState, Models]:
         """Return the state with new multipliers and penalties, and the models from which they were computed.
 
-        Where the distribution has become far wider than it was, penalties begin anew: they suit the curvature of a
-        narrow one, and would keep the search inside all constraints for as long as they take to shrink.
+        If the distribution has become far wider than it was, penalties start over: they suit the curvature of a narrow
+        one, and would keep the search inside all constraints until they shrink.
 
         Parameters
         ----------
         state
-            The present one.
+            The current one.
         z : array (k, n)
-            Local coordinates of the points that the state remembers.
+            Local coordinates of the points in the state.
         others : array (k, l)
-            What else may explain their values, 0 at the mean: categories.
+            Other explanatory variables, 0 at the mean: categories.
         popsize
-            Values in a generation.
+            Values per generation.
         """
         if z.size and np.quantile((z**2).mean(axis=1), 0.25) < _NARROW**2:
             none = np.zeros(self.number)
@@ -311,11 +311,11 @@ class AugmentedLagrangian(Ranking):
         return state._replace(points=state.points[-kept:], outcomes=state.outcomes[-kept:]), models
 
     def _with_first_penalties(self, state: LagrangianState, models: Models) -> LagrangianState:
-        """Give constraints without a slope penalties by their size: where only integers and choices change them.
+        """Give constraints without a slope, which only integers and choices change, penalties by their size.
 
-        omega = (standard deviation of f) / (mean of g^2) at first, and twice as much in every generation in which the
-        model has the constraint violated at the mean. Where f does not change at all, as if only a feasible point were
-        wanted, all constraints have penalties that can be seen beside f: |f|, or 1, in place of the deviation.
+        omega = (standard deviation of f) / (mean of g^2) at first, and doubles in every generation in which the model
+        has the constraint violated at the mean. If f does not change at all, as when you only want a feasible point,
+        all constraints get penalties that are visible next to f: |f|, or 1, instead of the standard deviation.
         """
         if not len(state.outcomes):
             return state
@@ -341,7 +341,7 @@ class AugmentedLagrangian(Ranking):
 
             min |B^T l - z_0|^2 / 2 - a^T l + sum_j (l_j - l_j,old)^2 / (2 r_j),   l >= 0 (free for equalities),
 
-        with z_0 = -b_f and r_j a multiple of omega_j: it always has a solution, also where the constraints have none.
+        with z_0 = -b_f and r_j a multiple of omega_j: it always has a solution, even if the constraints have none.
         """
         n = models.slopes.shape[1]
         reach = _REACH * math.sqrt(max(1, n))
@@ -366,7 +366,7 @@ class AugmentedLagrangian(Ranking):
             if found is None:
                 break
             multipliers = np.where(known, found[0] * curvature / units, state.multipliers)
-        most = _MOST_PULL * size * reach / units  # where no point near is feasible, penalties lead there
+        most = _MOST_PULL * size * reach / units  # if no nearby point is feasible, penalties lead there
         step = multipliers.clip(-most, most) - state.multipliers
         relative = step * units / max(size * reach, 1e-300)
         trend = (1 - _MEMORY) * state.trend + _MEMORY * relative
@@ -387,9 +387,9 @@ class AugmentedLagrangian(Ranking):
 
     @np.errstate(over="ignore", invalid="ignore")
     def inner_step(self, state: LagrangianState, models: Models) -> Array | None:
-        """Return the z (n,) that solves the quadratic program, moved inwards by the margin; None if it is of no use.
+        """Return the z (n,) that solves the quadratic program, moved inwards by the margin; None if it is not useful.
 
-        This is the point nearest to -b_f / c, which is shortened to the length of a sample, among those that fulfill
+        This is the point nearest to -b_f / c, which is shortened to the length of a sample, among those that satisfy
         all linear models with a margin: |z|^2 in the dual is again a problem of non-negative least squares.
         """
         n = models.slopes.shape[1]
@@ -414,7 +414,7 @@ class AugmentedLagrangian(Ranking):
         return step if float(np.linalg.norm(step)) <= 3 * longest else None
 
     def with_margin(self, state: LagrangianState, constraints: Array) -> LagrangianState:
-        """Return the state after an inner point was evaluated: the margin grows if it was not feasible."""
+        """Return the state after evaluating an inner point: the margin grows if it was not feasible."""
         outside = bool((self.violations(constraints)[..., ~self.is_equality] > 0).any())
         margin = state.margin * 2 if outside else state.margin / 1.5
         return state._replace(margin=margin.clip(*_MARGINS))

@@ -1,4 +1,4 @@
-"""Two problems of least squares: models of values and constraints, and the dual of the quadratic program they make.
+"""Two least-squares problems: models of values and constraints, and the dual of the quadratic program they define.
 
 The models are fitted to evaluations in local coordinates z; the multipliers of the program min_z b_f^T z + c |z|^2 / 2,
 a_j + b_j^T z <= 0, are non-negative least squares.
@@ -16,7 +16,7 @@ from esgroup.checks import Array
 
 _NEAR = 4.0  # |z|^2 / n at which the weight of an evaluation is one half
 _RIDGE = 1e-3
-# Constraints, more than twice as many as variables, from which on Newton's method is quicker than SciPy's NNLS: with 10
+# Number of constraints, more than twice that of variables, from which Newton's method beats SciPy's NNLS: with 10
 # variables and random constraints 0.18 ms to 0.28 for 80, 0.21 to 1.3 for 160, and 0.25 to 16 for 400.
 _MANY = 100
 _MOST_STEPS = 100
@@ -33,8 +33,8 @@ class Models(NamedTuple):
 def fitted(z: Array, others: Array, outcomes: Array) -> Models:
     """Fit a + b^T z + c |z|^2 / 2, and a linear part in `others`, to every column of outcomes.
 
-    Evaluations have the weight 1 / (1 + (|z|^2 / 4n)^2); a small ridge, relative to what their number allows, decides
-    where they do not. The columns of |z|^2 are centerd and of variance 1 for z ~ N(0, I).
+    Evaluations have the weight 1 / (1 + (|z|^2 / 4n)^2); a small ridge, relative to their number, decides where they
+    do not. The columns of |z|^2 are centerd and of variance 1 for z ~ N(0, I).
     """
     n = z.shape[1]
     squares = (z.clip(-1e10, 1e10) ** 2).sum(axis=1)
@@ -76,7 +76,7 @@ def non_negative(slopes: Array, weights: Array, wanted: Array, free: NDArray[np.
     target = np.concatenate([np.zeros(n), wanted])
     try:
         both = nnls(np.hstack([scaled, -scaled[:, both_signs]]), target)[0]
-    except (RuntimeError, ValueError):  # too many iterations, or numbers beyond all bounds
+    except (RuntimeError, ValueError):  # too many iterations, or overflow
         return None
     found = both[:m]
     found[both_signs] -= both[m:]
@@ -92,8 +92,8 @@ def by_newton(slopes: Array, weights: Array, wanted: Array, free: NDArray[np.boo
 
         psi(y) = |y|^2 / 2 + sum_j max(0, wanted_j - b_j^T y / w_j)^2 / 2,
 
-    without max(0, .) for equalities. A step goes to the minimum of the present piece, or half of it and so on until psi
-    decreases; once the piece remains the same the minimum is found.
+    without max(0, .) for equalities. A step goes to the minimum of the current piece, and is halved until psi
+    decreases; once the piece stays the same, the minimum is found.
     """
     n = slopes.shape[1]
     steep = slopes / weights[:, None]

@@ -1,4 +1,4 @@
-"""Rows of outcomes from what is told: values of any kind, and what is told beside them, become one float64 array."""
+"""Rows of outcomes: values of any kind, and what is told with them, become one float64 array."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def _numbers(fitness: Any, n: int) -> Array:
     for i, value in enumerate(fitness):
         found.append(number(value))
         if found[-1] is None:
-            raise ValueError(f"fitness[{i}] must be a real number (NaN if that run failed), got {value!r}")
+            raise ValueError(f"fitness[{i}] must be a real number (NaN for a failed evaluation), got {value!r}")
     return np.array(found, dtype=np.float64)
 
 
 def number(value: Any) -> float | None:
-    """Return what stands for one real number as a float: also an array of one element; None for anything else."""
+    """Return one real number, or an array of one element, as a float; None for anything else."""
     if isinstance(value, numbers.Real):
         with contextlib.suppress(OverflowError):  # an int that is too large
             return float(value)
@@ -58,7 +58,7 @@ def number(value: Any) -> float | None:
 
 
 def _as_array(told: Any) -> NDArray[Any]:
-    """Return what was told as an array: one without numbers where it is masked, or ragged."""
+    """Return what was told as an array, without numbers if it is masked or ragged."""
     if isinstance(told, np.ma.MaskedArray):
         return np.empty(told.shape, dtype=object)
     try:
@@ -72,17 +72,17 @@ def _as_array(told: Any) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The outcome of one evaluation: a value, and what is told beside it."""
+    """The outcome of one evaluation: a value, and what is told with it."""
 
     value: Any
     beside: tuple[float, ...]
 
 
 def rows(fitness: Any, beside: Any, n: int, m: int) -> Array:
-    """Return rows (n, 1 + m) of values and what is told beside them, m numbers for each.
+    """Return rows (n, 1 + m) of values and the m numbers told with each.
 
-    A row is all NaN where one of its numbers is, or one beside the value is infinite. Without `beside`, values may be
-    `Evaluated`, or NaN. With m = 1 a list of n numbers is accepted, too.
+    A row is all NaN if any of its numbers is NaN, or any but the value is infinite. Without `beside`, values may be
+    `Evaluated`, or NaN. With m = 1 a list of n numbers is also accepted.
     """
     if beside is None:
         fitness, beside = _taken_apart(fitness, n, m)
@@ -90,7 +90,7 @@ def rows(fitness: Any, beside: Any, n: int, m: int) -> Array:
     array = _as_array(beside)
     real = array.dtype.kind in "fiub" or (array.size and all(isinstance(g, numbers.Real) for g in array.flat))
     if not m and array.shape != (n, 0):
-        raise ValueError("constraints were told, but the search has none: pass their number to Searcher")
+        raise ValueError("tell() got constraints, but the search has none: pass their number to Searcher")
     if not real or array.shape not in ([(n, m), (n,)] if m == 1 else [(n, m)]):
         got = f"shape {array.shape}" if real else repr(beside)
         raise ValueError(f"constraints must be real numbers of shape ({n}, {m}), a row for each point, got {got}")
@@ -101,13 +101,13 @@ def rows(fitness: Any, beside: Any, n: int, m: int) -> Array:
 
 
 def _taken_apart(fitness: Any, n: int, m: int) -> tuple[list[Any], list[tuple[float, ...]]]:
-    """Values and what is told beside them, from `Evaluated`; what has no value has nothing beside it."""
+    """Values and what is told with them, from `Evaluated`; for a failed evaluation both are NaN."""
     told = list(fitness) if isinstance(fitness, (list, tuple, np.ndarray)) else [fitness]
     for i, one in enumerate(told):
         if not isinstance(one, Evaluated):
             value = number(one)
             if value is None or not math.isnan(value):
-                wanted = f"constraints must be told beside values, as an array of shape ({n}, {m}), got None"
-                raise ValueError(f"{wanted}: a function returns esgroup.rankings.Evaluated(value, beside)")
+                wanted = f"constraints must be told with the values, as an array of shape ({n}, {m}), got None"
+                raise ValueError(f"{wanted}: a function must return esgroup.rankings.Evaluated(value, beside)")
             told[i] = Evaluated(one, (math.nan,) * m)
     return [one.value for one in told], [one.beside for one in told]

@@ -1,4 +1,4 @@
-"""Values as they are: the least is the best."""
+"""Ranking by values: the smallest is the best."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from esgroup.strategies.base import Indices, Strategy
 @register
 @dataclass(frozen=True)
 class ByValue(Ranking):
-    """Nothing is told beside a value, and points are ranked by their values."""
+    """Only values are told, and points are ranked by them."""
 
     by_values: ClassVar[bool] = True
 

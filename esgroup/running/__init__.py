@@ -1,1 +1,1 @@
-"""What all long runs share, whatever they compute: limits, results, progress, a history, and Ctrl-C."""
+"""What all long runs share: limits, results, progress, a history, and Ctrl-C."""

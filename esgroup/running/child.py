@@ -1,6 +1,6 @@
-"""A process that exchanges messages with the one that started it, and that never outlives it.
+"""A process that exchanges messages with its parent and never outlives it.
 
-It has a session of its own, whose processes end with it: also the programs that it has started.
+It has its own session, whose processes end with it, including the programs that it started.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from typing import Any
 
-PATIENCE = 1.0  # seconds in which a process that was told to end may do so, before it is killed
-_CHUNK = 2**20  # bytes that are read at a time, at most
-_HEADER = 8  # bytes before each message, which say how long it is
-_WATCH = 1.0  # seconds between two looks at the parent, where its end is not announced
+PATIENCE = 1.0  # seconds that a process has to end before it is killed
+_CHUNK = 2**20  # most bytes to read at a time
+_HEADER = 8  # bytes before each message with its length
+_WATCH = 1.0  # seconds between checks of the parent where its end is not announced
 _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)  # quick to make, unlike the default
 _PR_SET_PDEATHSIG = 1  # of prctl in <sys/prctl.h>: the signal that is sent when the parent ends
 
@@ -31,13 +31,13 @@ _PR_SET_PDEATHSIG = 1  # of prctl in <sys/prctl.h>: the signal that is sent when
 class Line:
     """One end of a line between two processes, which carries messages of bytes both ways.
 
-    In the process that was started, `send` and `receive` wait for the other end. In the one that has started it nothing
-    waits: the other process may be stopped. What the line has no room for is sent by `flush`, later.
+    In the child, `send` and `receive` wait for the other end. In the parent nothing waits, because the child may be
+    stopped. `flush` later sends what the line had no room for.
     """
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
-        self.unsent = memoryview(b"")  # what waits for `flush`
+        self.unsent = memoryview(b"")  # waits for `flush`
         self._received = bytearray()
 
     def fileno(self) -> int:
@@ -50,7 +50,7 @@ class Line:
         self.flush()
 
     def flush(self) -> None:
-        """Send more of what waits."""
+        """Send more of the waiting bytes."""
         with suppress(BlockingIOError):
             while self.unsent:
                 self.unsent = self.unsent[self._end.send(self.unsent) :]
@@ -59,7 +59,7 @@ class Line:
         """Return the next message, None if it is not there yet; EOFError or OSError if the other end is closed."""
         with suppress(BlockingIOError):
             while len(self._received) < (end := _HEADER + int.from_bytes(self._received[:_HEADER])):
-                # not more than this message, so that a selector tells of the next one
+                # not more than this message, so that a selector reports the next one
                 if not (data := self._end.recv(min(end - len(self._received), _CHUNK))):
                     raise EOFError
                 self._received += data
@@ -73,7 +73,7 @@ class Line:
 
 
 def wait_for(lines: Iterable[Line], seconds: float) -> list[Line]:
-    """Wait until one of the lines has something to read, or has room for what it could not send; return those."""
+    """Wait until a line has something to read, or room for what it could not send; return these lines."""
     with _Selector() as selector:
         for line in lines:
             selector.register(line, selectors.EVENT_READ | (selectors.EVENT_WRITE if line.unsent else 0), line)
@@ -83,10 +83,10 @@ def wait_for(lines: Iterable[Line], seconds: float) -> list[Line]:
 class Child:
     """A process that runs serve(line, *args); `line` here is the other end of its line.
 
-    `method` is a start method of multiprocessing, None for the default. A process that is a daemon may not have
-    children itself. In the process, SIGTERM and SIGHUP act as if no handler of the parent's had been set, and SIGINT
-    ends it without a word. Ctrl-C in a terminal reaches the parent only, which ends the process: `process.terminate()`
-    asks it and what it has started to end, and `end_all` waits for it.
+    `method` is a start method of multiprocessing, None for the default. A daemon process may not have children. In the
+    process, SIGTERM and SIGHUP act as if the parent had set no handlers, and SIGINT ends it silently. Ctrl-C in a
+    terminal reaches only the parent, which ends the process: `process.terminate()` asks it and everything it started to
+    end, and `end_all` waits for it.
     """
 
     def __init__(self, serve: Callable[..., None], *args: Any, method: str | None = None, daemon: bool = False) -> None:
@@ -99,7 +99,7 @@ class Child:
             with _interrupts_later():
                 self.process.start()
         except BaseException:
-            if self.process.pid is not None:  # an interrupt that was held back arrives when it has started
+            if self.process.pid is not None:  # a delayed interrupt arrives once it has started
                 self.process.kill()
             self.line.close()
             raise
@@ -114,18 +114,18 @@ class Child:
 
     def cause_of_death(self) -> str:
         """Say how the process ended."""
-        self.process.join(PATIENCE)  # its line is closed a moment before the system knows the status
+        self.process.join(PATIENCE)  # its line closes a moment before the system knows the status
         code = self.process.exitcode
         if code is None:
             return "its process closed its connection"
         if code >= 0:
             return f"its process exited with status {code}"
-        names = {int(number): number.name for number in signal.Signals}  # signals of real-time have no names
+        names = {int(number): number.name for number in signal.Signals}  # real-time signals have no names
         return f"its process was killed by {names.get(-code, f'signal {-code}')}"
 
 
 def end_all(children: Iterable[Child]) -> None:
-    """Wait for processes that were told to end, `PATIENCE` seconds together, and kill those that do not."""
+    """Wait `PATIENCE` seconds in all for processes to end, and kill those that do not."""
     children, last = list(children), time.monotonic() + PATIENCE
     for child in children:
         child.process.join(max(0.0, last - time.monotonic()))
@@ -135,8 +135,8 @@ def end_all(children: Iterable[Child]) -> None:
 
 @contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """Hold back SIGINT while a process starts: until it has its own handlers, it would print a traceback."""
-    if sys.platform == "win32":  # which cannot hold signals back
+    """Delay SIGINT while a process starts: before it has its own handlers, it would print a traceback."""
+    if sys.platform == "win32":  # which cannot delay signals
         yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
@@ -151,8 +151,8 @@ def _interrupts_later() -> Iterator[None]:
 
 def _begin(serve: Callable[..., None], end: socket.socket, parent: int, args: tuple[Any, ...]) -> None:
     _forget_handlers()
-    # this process ends when its parent does, however that ends: a parent that is killed cannot end others
-    _announce_end_of_parent(signal.SIGKILL)  # also while a function in C keeps all threads from running
+    # this process ends when its parent does, even if the parent is killed and cannot end it
+    _announce_end_of_parent(signal.SIGKILL)  # even while a C function keeps all threads from running
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
     if sys.platform != "win32":
         os.setsid()
@@ -163,8 +163,8 @@ def _begin(serve: Callable[..., None], end: socket.socket, parent: int, args: tu
 
 
 def _forget_handlers() -> None:
-    """Undo what a fork has copied: handlers that belong to the parent. Signals that are ignored stay ignored."""
-    signal.set_wakeup_fd(-1)  # an event loop of the parent's would take our signals for its own
+    """Remove the parent's handlers, which a fork has copied. Ignored signals stay ignored."""
+    signal.set_wakeup_fd(-1)  # an event loop of the parent would take our signals for its own
     for number in (signal.SIGTERM, *([] if sys.platform == "win32" else [signal.SIGHUP])):
         if callable(signal.getsignal(number)):
             signal.signal(number, signal.SIG_DFL)
@@ -182,7 +182,7 @@ def _watch(parent: int) -> None:
     starter = parent_process()
     sentinel = [] if starter is None else [starter.sentinel]
     direct = os.getppid() == parent  # not if a fork server has started this process
-    # processes that were forked later keep the sentinel open until they end themselves: look at the parent, too
+    # processes forked later keep the sentinel open until they end: check the parent, too
     while not wait(sentinel, _WATCH) and not (direct and os.getppid() != parent):
         pass
     os._exit(1)
@@ -191,20 +191,20 @@ def _watch(parent: int) -> None:
 def _end_others_with_this() -> None:
     """Start a guard: a process that waits until this one, which leads a group, has ended, and then ends its group.
 
-    Only the leader is known to its parent, and one that is killed cannot end others. SIGTERM comes first: programs that
-    have started others themselves can end them.
+    The parent knows only the leader, and a killed leader cannot end other processes. SIGTERM comes first, so that
+    programs can end those that they started.
     """
     leader = os.getpid()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of threads: the guard uses nothing that they may have locked
+        warnings.simplefilter("ignore")  # about threads: the guard uses nothing that they may have locked
         try:
             if os.fork() != 0:
                 return
-        except OSError:  # too many processes: it is better to evaluate without a guard than not at all
+        except OSError:  # too many processes: evaluate without a guard
             return
     try:
         os.setpgid(0, 0)  # in the same session: until the guard has ended, no other group can have this number
-        for number in os.listdir("/dev/fd"):  # it must not keep open what others see closed when the leader ends
+        for number in os.listdir("/dev/fd"):  # or others would not see them close when the leader ends
             with suppress(OSError):
                 os.close(int(number))
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])

@@ -1,4 +1,4 @@
-"""A history that is read while it grows: each time what is new, of which an even selection of generations is kept."""
+"""Reading a growing history: each time only what is new, keeping an even selection of generations."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 from esgroup.checks import Array
 from esgroup.running.history_lines import LONGEST, complete_lines, parse_generation, parse_header, parse_scalars
 
-MOST_KEPT = 1000  # generations at most, twice as many for a moment: more cannot be seen
+MOST_KEPT = 1000  # most generations kept, temporarily twice as many: a plot cannot show more
 
 
 class Generation(NamedTuple):
-    """One line of a history; NaN where a number is not known."""
+    """One line of a history; NaN where a number is unknown."""
 
     nit: float
     nfev: float
@@ -37,7 +37,7 @@ _NUMBERS = ("nit", "nfev", "best_f", "gen_best", "sigma", "axis_ratio", "elapsed
 
 
 class Event(NamedTuple):
-    """Something that happened besides generations, and after how many evaluations and seconds."""
+    """An event other than a generation, with the evaluations and seconds until then."""
 
     nfev: float
     elapsed: float
@@ -57,13 +57,13 @@ class Followed:
     header : dict
         The first line; empty as long as there is none.
     generations : list of Generation
-        At most a few thousand of those on file, evenly spread; the last one is always among them.
+        At most a few thousand of those in the file, evenly spread and including the last one.
     events : list of Event
-        Restarts, the first feasible point, and where a run was continued.
+        Restarts, the first feasible point, and resumes of the run.
     limits : dict
         The limits of the run by name, empty if the history does not have them.
     end : dict
-        How the run has ended ("how", "message"); empty while it may go on.
+        How the run ended ("how", "message"); empty while it may continue.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -78,7 +78,7 @@ class Followed:
         self.end: dict[str, str] = {}
         self._kept: list[Generation] = []  # every `_stride`-th generation
         self._stride, self._count = 1, 0
-        self._last: dict[str, Any] = {}  # the last generation as it is on file, with the last axis ratio that is known
+        self._last: dict[str, Any] = {}  # the last generation as in the file, with the last known axis ratio
         self._line, self._number, self._place = b"", 0, 0  # the last line, its number from 1, and where it begins
 
     def read_on(self) -> bool:
@@ -106,9 +106,9 @@ class Followed:
         return news
 
     def _line_again(self, file: IO[bytes]) -> bool | None:
-        """Read the last line again, to which its end may have been added: whether it was, or None if it is being added.
+        """Reread the last line, whose end may have been added since: whether it was, or None while it is being added.
 
-        If there is another line in its place, another run has replaced the file, and all that was read is forgotten.
+        If another line is in its place, another run has replaced the file, and everything read so far is dropped.
         """
         if not self._line:
             return False
@@ -135,7 +135,7 @@ class Followed:
             self.header, self.limits = entry, entry.get("limits") or {}
             return
         last = self._last
-        if last and entry["nfev"] <= last["nfev"]:  # made again, after the run was continued from a checkpoint
+        if last and entry["nfev"] <= last["nfev"]:  # repeated after the run was resumed from a checkpoint
             self._kept = [g for g in self._kept if g.nfev < entry["nfev"]]
             self.events = [event for event in self.events if event.nfev < entry["nfev"]]
         if entry["axis_ratio"] is None and last:

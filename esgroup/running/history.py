@@ -1,10 +1,10 @@
 """The history of a run as JSON lines: a header, then one line per generation, each written at once.
 
-A killed run leaves at most an incomplete last line, which readers ignore and a continued run removes. Generations that
-could not be written, because the disk was full, are missing; there is one warning, and the run goes on.
+A killed run leaves at most an incomplete last line, which readers ignore and a resumed run removes. Generations that
+could not be written because the disk was full are missing; the run warns once and continues.
 
-The header has the limits of the run. The first line of a continued run has its limits too, which may be others, and the
-last line of every run that was not killed says how it ended.
+The header has the limits of the run. The first line of a resumed run also has its limits, which may be different, and
+the last line of every run that was not killed says how it ended.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class HistoryFile(PathLike[str]):
 
 
 class History(Observer):
-    """Observes a run, or a search in a loop of one's own, and writes its history.
+    """Observes a run, or a search in a loop of your own, and writes its history.
 
-    If points have more than 100 coordinates, the first 100 are stored; the header says how many.
+    If points have more than 100 variables, only the first 100 are stored; the header has both numbers.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class History(Observer):
         self._file, self._needs_header = LineFile(self.path, keeps), not keeps
 
     def generation(self, run: View) -> None:
-        """Write the generation that a search, or a run with restarts, has just completed."""
+        """Write the generation that was just completed."""
         generation = _generation(run)
         if not (self._written or self._needs_header):
             generation["limits"] = run.limits._asdict()
@@ -81,7 +81,7 @@ class History(Observer):
             self._needs_header, self._written = False, True
 
     def ends(self, run: View, error: BaseException | None) -> None:
-        """Write how the run has ended, and close the file."""
+        """Write how the run ended, and close the file."""
         if self._written:  # otherwise the last line is of an earlier run, or there is none
             self._file.replace_end("}\n", f', "end": {json.dumps(_end(run, error))}}}\n')
         self._file.close()
@@ -111,7 +111,7 @@ def _generation(search: View) -> dict[str, Any]:
 
 
 def _end(search: View, error: BaseException | None) -> dict[str, str]:
-    """How a run has ended: "stopped" for a reason of the search's, "interrupted", "failed", or "left" by the caller."""
+    """How a run ended: "stopped" for a reason of the search, "interrupted", "failed", or "left" by the caller."""
     if isinstance(error, KeyboardInterrupt):
         return {"how": "interrupted", "message": "interrupted"}
     if error is not None:
@@ -119,12 +119,12 @@ def _end(search: View, error: BaseException | None) -> dict[str, str]:
         return {"how": "failed", "message": f"{type(error).__name__}: {text}"[:MOST_LETTERS]}
     result = search.result
     if not result.stop:
-        return {"how": "left", "message": "the program that ran the search has closed its history"}
+        return {"how": "left", "message": "the program closed the history before the search stopped"}
     return {"how": "stopped", "message": str(result.message)[:MOST_LETTERS]}
 
 
 def _feasibility(search: View) -> dict[str, Any]:
-    """In searches with constraints: the largest violation at the best point, and whether that is within tolerances."""
+    """With constraints: the largest violation at the best point, and whether it is within the tolerances."""
     if search.constraints is None:
         return {}
     best = search.best_constraints
@@ -156,7 +156,7 @@ def structure_name(structure: Group | str) -> str:
 
 
 def _number(value: float) -> float | None:
-    """Convert to a number that JSON has; NaN and the infinities become None."""
+    """Convert to a JSON number; NaN and infinities become None."""
     return float(value) if math.isfinite(value) else None
 
 
@@ -166,7 +166,7 @@ def _numbers(values: Array) -> list[float | None]:
 
 
 def _has_header(path: Path) -> bool:
-    """Whether there is a history; another file that is not empty raises an error rather than being overwritten."""
+    """Whether the file is a history; any other nonempty file raises an error instead of being overwritten."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -180,7 +180,7 @@ def _has_header(path: Path) -> bool:
 
 
 class Recorded(NamedTuple):
-    """A history that was read: arrays with one entry per generation, NaN where a number is not known."""
+    """A history as arrays with one entry per generation, NaN where a number is unknown."""
 
     header: dict[str, Any]
     nit: Array
@@ -204,7 +204,7 @@ _MAY_LACK: dict[str, Any] = {"violation": None, "feasible": True}
 def read(path: str | PathLike[str]) -> Recorded:
     """Read a history, ignoring an incomplete last line.
 
-    If a run was continued from an older checkpoint, its generations replace those that the file already had.
+    If a run was resumed from an older checkpoint, its generations replace those already in the file.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def read(path: str | PathLike[str]) -> Recorded:
                 kept.pop()
             kept.append(generation)
     if not kept:
-        raise ValueError(f"{path} contains no generation" if header else f"{path} is empty, not a history of esgroup")
+        raise ValueError(f"{path} contains no generation" if header else f"{path} is empty, not an esgroup history")
     columns: dict[str, Any] = {name: [one[name] for one in kept] for name in Recorded._fields[1:]}
     arrays = {name: np.array(column, bool if name == "feasible" else float) for name, column in columns.items()}
     return Recorded(header, **arrays)

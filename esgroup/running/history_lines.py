@@ -1,7 +1,7 @@
-"""What a line of a history must be: whatever is in a file, a reader gets these types and lengths, or a ValueError.
+"""The format of the lines of a history: a reader gets these types and lengths, or a ValueError.
 
-The file may be damaged, or made to do harm. The first line is the header, every other one a generation. Entries that
-are not listed here may be anything: nobody reads them.
+The file may be damaged or malicious. The first line is the header, and every other line is a generation. Entries not
+listed here may be anything: nothing reads them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from esgroup.files.markup import printable
 
 FORMAT = 1
 MOST_COORDINATES = 100  # of the mean and the standard deviations, in a line
-LONGEST = 1 << 24  # bytes of a line: ours have thousands, and what is no history may have no end of a line at all
+LONGEST = 1 << 24  # bytes of a line: ours have thousands, and other files may have no line ends at all
 _BEGIN = b'{"esgroup_history":'  # start of every header
 _MOST = 2**53  # counts up to this one are exact as floats
 
@@ -27,7 +27,7 @@ _MOST = 2**53  # counts up to this one are exact as floats
 
 
 class _Entry(NamedTuple):
-    """What an entry must be, in words and as a function; some may be missing."""
+    """What an entry must be, as text and as a function; some may be missing."""
 
     must: str
     fits: Callable[[Any], bool]
@@ -103,7 +103,7 @@ _GENERATION = {
 
 
 def complete_lines(file: IO[bytes], path: Path, number: int = 1) -> Iterator[tuple[int, bytes]]:
-    """Numbers and lines of a file from where it is, but for an incomplete last line.
+    """Numbers and lines of a file from its current position, except an incomplete last line.
 
     Raises
     ------
@@ -150,22 +150,22 @@ def parse_generation(line: bytes, path: Path, number: int, header: dict[str, Any
 
 
 def parse_scalars(line: bytes, path: Path, number: int) -> dict[str, Any]:
-    """Read a generation but for its mean and stds, which may be most of it, and are left empty or unchecked."""
+    """Read a generation except its mean and stds, which may be most of it and are left empty or unchecked."""
     begin = line.find(b', "mean": [')
     end = line.find(b"]", line.find(b', "stds": [', begin))
     if 0 < begin < end:
-        with contextlib.suppress(ValueError):  # written otherwise than by us: read as a whole below
+        with contextlib.suppress(ValueError):  # not in our format: read as a whole below
             return _generation(line[:begin] + b', "mean": [], "stds": []' + line[end + 1 :], path, number)
     return _generation(line, path, number)
 
 
 def _no_header(path: Path) -> ValueError:
-    return ValueError(f"{path} is not a history of esgroup: its first line is not a header")
+    return ValueError(f"{path} is not an esgroup history: its first line is not a header")
 
 
 def _wrong(path: Path, number: int, what: str) -> ValueError:
-    """The error of a line that is not one of a history."""
-    return ValueError(f"{path} is not a history of esgroup: line {number} {what}")
+    """The error for a line that does not belong in a history."""
+    return ValueError(f"{path} is not an esgroup history: line {number} {what}")
 
 
 def _generation(line: bytes, path: Path, number: int) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
         parsed = _DECODER.decode(line.decode("utf-8"))
     except RecursionError:
         raise _wrong(path, number, "is nested too deeply") from None
-    except ValueError as error:  # also of letters that are not UTF-8, and integers of thousands of digits
+    except ValueError as error:  # also for text that is not UTF-8, and integers with thousands of digits
         raise _wrong(path, number, f"is not a JSON object: {getattr(error, 'msg', error)}") from error
     if not isinstance(parsed, dict):
         raise _wrong(path, number, "is not a JSON object")
@@ -191,12 +191,12 @@ def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("it has an entry twice")
+        raise ValueError("it has a duplicate entry")
     return found
 
 
 def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not a number of JSON")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse)

@@ -15,8 +15,8 @@ class Interrupts:
     """
 
     def __init__(self) -> None:
-        self.allowed = _Allowed(self)  # a context, for what may be interrupted
-        self.waiting = False  # whether one was delayed
+        self.allowed = _Allowed(self)  # a context for code that may be interrupted
+        self.waiting = False  # whether an interrupt was delayed
         self._previous: Any = None
 
     def __enter__(self) -> Self:
@@ -47,7 +47,7 @@ class Interrupts:
 
 
 class _Allowed:
-    """The context within which interrupts are let through, also one that came before it."""
+    """The context in which interrupts are let through, including one that came earlier."""
 
     def __init__(self, interrupts: Interrupts) -> None:
         self._interrupts, self.open = interrupts, False

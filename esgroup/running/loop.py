@@ -1,7 +1,7 @@
-"""The one loop of `minimize`, structured Newton and `fit_posterior`: evaluate, tell, observe, until a reason to stop.
+"""The loop of `minimize`, structured Newton and `fit_posterior`: evaluate, tell, observe, until a reason to stop.
 
-Whatever ends a run, values that have arrived are told, then observers end, among them the writer of the checkpoint, and
-an exception gets the result so far.
+However a run ends, values that have arrived are told, then observers end, including the checkpoint writer, and an
+exception receives the result so far.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ Result = TypeVar("Result", covariant=True)
 
 
 class Run(Protocol[Result]):
-    """A kind of run: it must have `interrupts` and fill the first four methods."""
+    """A kind of run: it must have `interrupts` and define the first four methods."""
 
     interrupts: Interrupts
 
     def goes_on(self) -> bool:
-        """Return whether there is no reason to stop; a search may begin its next run here."""
+        """Return whether there is no reason to stop; a search may start its next run here."""
 
     def step(self) -> bool:
-        """Evaluate and tell; return whether a generation is complete. Only within `interrupts.allowed` Ctrl-C comes."""
+        """Evaluate and tell; return whether a generation is complete. Ctrl-C only arrives in `interrupts.allowed`."""
 
     def stop_for(self, name: str, text: str) -> None:
-        """Take note of a reason to stop that is not the run's own."""
+        """Note an external reason to stop."""
 
     def result(self) -> Result:
-        """Return the result of a run that is over, which may take evaluations."""
+        """Return the result of a finished run, which may need evaluations."""
 
     def result_so_far(self) -> Result:
         """Return the result at any time, without evaluations."""
@@ -43,7 +43,7 @@ class Run(Protocol[Result]):
         return self
 
     def settle(self) -> None:
-        """Tell the values that have arrived, whatever has ended the run."""
+        """Tell the values that have arrived, however the run ended."""
         return None
 
 
@@ -66,7 +66,7 @@ def run_to_end(run: Run[Result], observers: Sequence[Observer]) -> Result:
             found = run.result()
             interrupts.let_through()
         except BaseException as error:
-            with suppress(AttributeError):  # of an exception that takes no attributes
+            with suppress(AttributeError):  # if the exception takes no attributes
                 error.result = run.result_so_far()  # type: ignore[attr-defined]
             raise
     return found

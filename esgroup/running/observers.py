@@ -1,4 +1,4 @@
-"""What watches a run, by event: histories, lines of progress, writers of checkpoints and callbacks are observers."""
+"""Observers of a run: histories, progress bars, checkpoint writers and callbacks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, Protocol, runtime_checkable
 
 @runtime_checkable
 class Observer(Protocol):
-    """What `minimize(callback=)` and a run of another kind tell of themselves, event by event.
+    """Receives the events of a run: an argument of `minimize(callback=)` and of other kinds of runs.
 
-    Derive from it and replace the events that you need. `run` is the running search, with its counts and its best point
-    over all restarts and every other attribute of a `Searcher`; of Newton and `fit_posterior` their running state.
+    Derive from it and override the events that you need. `run` is the running search, a `Searcher` whose counts and
+    best point cover all restarts; for Newton and `fit_posterior` it is their running state.
 
     Examples
     --------
@@ -32,21 +32,21 @@ class Observer(Protocol):
     """
 
     def begins(self, run: Any) -> None:
-        """Note the beginning of a run: nothing has been evaluated yet, and what this raises prevents it."""
+        """Called before the first evaluation; an exception raised here prevents the run."""
         return None
 
     def generation(self, run: Any) -> Any:
-        """Note that a generation is complete. A true value ends the run."""
+        """Called after each generation. A true value ends the run."""
         return None
 
     def ends(self, run: Any, error: BaseException | None) -> None:
-        """Note the end of a run that has begun, with the exception or interrupt that has ended it, None without one."""
+        """Called at the end of a run that has begun, with the exception or interrupt that ended it, or None."""
         return None
 
 
 @dataclass(frozen=True)
 class Callback(Observer):
-    """Calls a function with what it is to see of the run; a true value or StopIteration ends the run."""
+    """Calls a function with a view of the run; a true value or StopIteration ends the run."""
 
     function: Callable[[Any], Any]
     shown: Callable[[Any], Any]
@@ -60,7 +60,7 @@ class Callback(Observer):
 
 
 def as_observers(callback: Any, kind: str, shown: Callable[[Any], Any] = lambda run: run) -> list[Observer]:
-    """Return what the argument `callback` means: nothing, an observer, or a function of a `kind` that `shown` makes."""
+    """Return the observers for the argument `callback`: None, an observer, or a function of `shown(run)`, a `kind`."""
     if callback is None:
         return []
     if not isinstance(callback, type):

@@ -1,4 +1,4 @@
-"""A live bar for a running search, on a terminal only: how far it is, best value, speed and the time left."""
+"""A live progress bar for a running search, only on a terminal: progress, best value, speed and time left."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from esgroup.stopping.budgets import Limits
 
-INTERVAL = 0.1  # seconds between two updates: nobody reads faster
+INTERVAL = 0.1  # seconds between two updates
 BAR = 10, 30  # columns of the bar, at least and at most
 
 
@@ -27,29 +27,29 @@ class Speed(NamedTuple):
 
 
 class Progress(Observer):
-    """A line on stderr while a run lasts, updated at most ten times a second; silent without a terminal.
+    """A line on stderr during a run, updated at most ten times a second; silent without a terminal.
 
     Parameters
     ----------
     first
-        What the line says until it is updated.
+        The line until the first update.
     """
 
-    def __init__(self, first: str = "the first values are being computed") -> None:
+    def __init__(self, first: str = "computing the first values") -> None:
         self._first = first
         self._live: Any = None
         self._shown = -INTERVAL
         self._since: tuple[float, int, int] | None = None  # time and counts from which the speed is measured
 
     def begins(self, run: Any) -> None:
-        """Show the line, if somebody can see it."""
+        """Show the line, if stderr is a terminal."""
         if sys.stderr.isatty():
             self._live = _live_line()
             self._live.start()
             self._show(self._first)
 
     def generation(self, run: Any) -> None:
-        """Show how far the run is."""
+        """Update the line."""
         if self._live is None:
             return
         now = time.monotonic()
@@ -82,7 +82,7 @@ class Progress(Observer):
 
 
 def line(search: View, speed: Speed | None, limits: Limits, width: int, *, ascii_only: bool = False) -> Text:
-    """Return the line: a bar if there is a budget, and of the rest as much as fits into `width` columns."""
+    """Return the line: a bar if there is a budget, then as many parts as fit into `width` columns."""
     from rich.text import Text
 
     share = used(search, limits)
@@ -90,7 +90,7 @@ def line(search: View, speed: Speed | None, limits: Limits, width: int, *, ascii
     if share is not None:
         columns = min(max(width - 70, BAR[0]), BAR[1])
         full = int(share * columns)
-        done, rest = ("#", "-") if ascii_only else ("━", "─")  # they differ without colors, too
+        done, rest = ("#", "-") if ascii_only else ("━", "─")  # different even without colors
         begin = Text.assemble((done * full, "green"), (rest * (columns - full), "bright_black"))
         begin.append(f" {math.floor(100 * share):>2} %  ")
     between, shown = " | " if ascii_only else " · ", ""
@@ -103,7 +103,7 @@ def line(search: View, speed: Speed | None, limits: Limits, width: int, *, ascii
 
 
 def parts(search: View, speed: Speed | None, limits: Limits) -> list[str]:
-    """What there is to say, the most important first; `speed` is None if it is not known yet."""
+    """The parts of the line, the most important first; `speed` is None if it is not known yet."""
     restart = getattr(search, "restart", 0)  # a plain Searcher has none
     left = seconds_left(search, speed, limits)
     most, whole = limits.max_evals, limits.max_time
@@ -120,7 +120,7 @@ def parts(search: View, speed: Speed | None, limits: Limits) -> list[str]:
 
 
 def _budgets(search: View, speed: Speed | None, limits: Limits) -> list[tuple[float, float, float]]:
-    """What is used of each budget, how much there is, and how fast it is used up, 0 if that is not known."""
+    """How much of each budget is used, its size, and its rate of use, 0 if unknown."""
     evaluations, generations = speed or (0.0, 0.0)
     budgets = (
         (search.nfev, limits.max_evals, evaluations),
@@ -131,12 +131,12 @@ def _budgets(search: View, speed: Speed | None, limits: Limits) -> list[tuple[fl
 
 
 def used(search: View, limits: Limits) -> float | None:
-    """The share of a budget that is used up, of several that of the one which ends first; None without a budget."""
+    """The share of the budget that is used, the largest of several; None without a budget."""
     return max((min(1.0, spent / most) for spent, most, _ in _budgets(search, None, limits)), default=None)
 
 
 def seconds_left(search: View, speed: Speed | None, limits: Limits) -> float | None:
-    """Seconds until a budget ends, at the speed so far; None if that is not known. The search may end before."""
+    """Seconds until a budget ends, at the speed so far; None if unknown. The search may end earlier."""
     left = [(most - spent) / rate for spent, most, rate in _budgets(search, speed, limits) if rate > 0]
     return max(0.0, min(left)) if left else None
 
@@ -160,6 +160,6 @@ def _live_line() -> Any:
     from rich.console import Console
     from rich.live import Live
 
-    # what the objective prints appears above the line, unless stdout is a file or a pipe: there it stays
+    # output of the objective appears above the line, unless stdout is a file or a pipe, which receives it as usual
     redirect = sys.stdout.isatty()
     return Live(console=Console(stderr=True), auto_refresh=False, transient=True, redirect_stdout=redirect)

@@ -11,7 +11,7 @@ from esgroup.checks import Array
 
 
 class Result(OptimizeResult):  # type: ignore[misc]  # SciPy has no types
-    """What every run found.
+    """The result of a run.
 
     Attributes
     ----------
@@ -24,11 +24,11 @@ class Result(OptimizeResult):  # type: ignore[misc]  # SciPy has no types
     status
         -1 still running, 0 a tolerance, 1 the target, 2 a budget, 3 anything else.
     message
-        Why the run stopped, in words.
+        Why the run stopped, as text.
     stop
         The reasons by name.
     nfev, nit
-        Evaluations of the function, and generations or iterations.
+        Number of function evaluations, and of generations or iterations.
     structure
         The structure that was used.
     """
@@ -54,10 +54,10 @@ class Result(OptimizeResult):  # type: ignore[misc]  # SciPy has no types
 
 
 def _shown(value: Any) -> Any:
-    """A dict as lines "key: value". SciPy's own cannot print an empty one, nor one whose keys are no texts.
+    """A dict as lines "key: value". SciPy cannot print an empty dict, or one whose keys are not strings.
 
-    Keys are options of a choice, which may be anything; where one is no text, or has several lines, all are written as
-    in code, so that 1 and "1" differ.
+    Keys are options of a choice, which may be anything; if one is not a string, or has several lines, all are written
+    as in code, so that 1 and "1" differ.
     """
     if not isinstance(value, dict):
         return value
@@ -76,7 +76,7 @@ def _shown(value: Any) -> Any:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two results, or parts of them, have the same values; a NaN equals a NaN, as in a copy."""
+    """Whether two results, or parts of them, have the same values; NaN equals NaN, as in a copy."""
     one, other = (part.tolist() if isinstance(part, np.ndarray) else part for part in (one, other))
     if isinstance(one, dict) or isinstance(other, dict):
         known = isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys()
@@ -87,28 +87,28 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 class SearchResult(Result):
-    """What a search found.
+    """The result of a search.
 
     Attributes
     ----------
     xmean, stds
-        Mean and standard deviations of the distribution in the end.
+        Final mean and standard deviations of the distribution.
     nfailed
-        Evaluations that failed.
+        Number of failed evaluations.
     noisy
-        Whether the values of a search that has stopped, with restarts those of the last run, look noisy or rugged: the
-        best of each generation varied at random about one level. If there is noise, `xmean` is a better answer than x,
-        the point of the luckiest value.
+        Whether the function looks noisy or rugged, for a search that has stopped (with restarts, in the last run): the
+        best value of each generation varied at random around one level. If the function is noisy, `xmean` is a better
+        answer than x, whose value benefits from the noise.
     restarts
-        Restarts, in results of `minimize`.
+        Number of restarts, in results of `minimize`.
     modes
-        In searches for several optima: each with point, value and weight, the best first.
+        In searches for several optima: point, value and weight of each, best first.
     feasible, constr, constr_violation, multipliers
-        In searches with constraints: whether x fulfills all of them within their tolerance; their values at x; the
-        largest violation, in its own units, 0 where all are fulfilled; Lagrange multipliers, positive where a
-        constraint is active. `minimize` has a list of arrays, one for each of its constraints c, with multipliers of
-        the bound that is active; with ask and tell these are arrays for g <= 0. x is the best feasible point, or that
-        of the smallest violation if there is none.
+        In searches with constraints: whether x satisfies all of them within their tolerance; their values at x; the
+        largest violation, in its own units, 0 if all are satisfied; Lagrange multipliers, positive where a constraint
+        is active. `minimize` returns lists of arrays, one for each of its constraints c, with multipliers of the active
+        bound; with ask and tell these are arrays for g <= 0. x is the best feasible point, or the point with the
+        smallest violation if there is none.
     """
 
     xmean: Array
@@ -124,14 +124,14 @@ class SearchResult(Result):
 
 
 class NewtonResult(Result):
-    """What structured Newton found.
+    """The result of structured Newton.
 
     Attributes
     ----------
     jac
         The gradient at x.
     njev, nhvp, ndiag, nhess
-        Evaluations of the gradient, of products with the Hessian, of its diagonal and of the whole.
+        Number of evaluations of the gradient, of Hessian-vector products, of the Hessian's diagonal and of the Hessian.
     hess_inv
         The inverse of the last estimate of the Hessian, a `LinearOperator`.
     """

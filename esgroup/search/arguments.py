@@ -1,4 +1,4 @@
-"""The arguments of a `Searcher`: checks, defaults, and the strategy that they describe."""
+"""The arguments of a `Searcher`: checks, defaults, and the strategy they describe."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from esgroup.strategies.product import ProductSearch
 from esgroup.strategies.registry import strategy_class
 from esgroup.strategies.vector import VectorSearch, is_decoded
 
-FRAME_FROM = 80  # coordinates from which on "auto" is a frame; below, the full matrix is learned as fast
+FRAME_FROM = 80  # variables from which "auto" is a frame; below, the full matrix is learned as fast
 _OF_A_BOX = "bounds", "fixed", "integer"
 _DEVICES = "algorithm", "decoding", "mirrored", "noise", "step_size"  # of Gaussians
 _LARGE = 1e300
@@ -52,7 +52,7 @@ class Beginning(NamedTuple):
     mean: Array
     steps: Array
     correlation: Array | None
-    group: Group | None = None  # that of the distribution or search at which it starts
+    group: Group | None = None  # of the distribution or search it starts from
     root: Array | None = None  # an element of this group; the covariance has the root diag(steps) root
 
 
@@ -69,7 +69,7 @@ def strategy_for(
 
 def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *, constrained: bool) -> Strategy:
     given = options.given() | ({} if sigma0 is None else {"sigma0": sigma0})
-    if options.model in (None, "auto"):  # which leave the choice to the search
+    if options.model in (None, "auto"):  # the search decides
         given.pop("model", None)
     if isinstance(start, Strategy):
         return _within_bounds(start, given, options)
@@ -108,7 +108,7 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
 
 
 def refuse_start(start: Any, bounds: Any = None, *, matrices: bool = False) -> None:
-    """Raise ValueError for what may be given in the place of x0 by mistake, with what to write instead."""
+    """Raise ValueError for common mistakes in the place of x0, with what to write instead."""
     shape: tuple[int, ...] = ()
     wanted = "x0 must be a point, such as [0.0, 0.0], or a Space of named parameters"
     if start is None:
@@ -137,7 +137,7 @@ def refuse_start(start: Any, bounds: Any = None, *, matrices: bool = False) -> N
 
 
 def _middle(bounds: Any) -> str:
-    """The advice to start in the middle of bounds, if there are some for every coordinate."""
+    """The advice to start in the middle of the bounds, if every variable has them."""
     try:
         pairs = np.column_stack([bounds.lb, bounds.ub]) if hasattr(bounds, "lb") else np.array(bounds, dtype=np.float64)
     except (TypeError, ValueError):
@@ -156,10 +156,10 @@ def _refuse(given: dict[str, Any], own: set[str], start: Any) -> None:
 
 
 def _over(domain: Domain, given: dict[str, Any], options: SearchOptions) -> Strategy:
-    """Return a search over vectors within a domain of somebody's own."""
+    """Return a search over vectors within a user-defined domain."""
     for name in ("sigma0", "bounds", "fixed", "integer"):
         if name in given:
-            raise ValueError(f"{name} cannot be given with a domain: {type(domain).__name__} and its `begin` say it")
+            raise ValueError(f"{name} cannot be given with a domain: {type(domain).__name__} defines it")
     place = domain.begin() or Place(np.zeros(domain.size), np.ones(domain.size))
     vectors = _vector_search(place.mean, place.steps, options)
     moved = relocated(vectors, Relocation(vectors.popsize, place, domain.limits(vectors.popsize)))
@@ -167,14 +167,14 @@ def _over(domain: Domain, given: dict[str, Any], options: SearchOptions) -> Stra
 
 
 def _within_bounds(strategy: Strategy, given: dict[str, Any], options: SearchOptions) -> Strategy:
-    """Return a strategy of somebody's own, which begins by itself, within bounds, with fixed and integer variables."""
+    """Return a user-defined strategy, which has its own start, within bounds, with fixed and integer variables."""
     bounded = len(strategy.shape) == 1 and not isinstance(strategy, Within)
     _refuse(given, set(_OF_A_BOX) if bounded else set(), strategy)
     return _in_box(strategy, options)
 
 
 def _in_box(strategy: Strategy, options: SearchOptions) -> Strategy:
-    """Return a search over vectors that begins by itself within bounds, with fixed and integer variables."""
+    """Return a search over vectors with its own start within bounds, with fixed and integer variables."""
     if all(getattr(options, name) is None for name in _OF_A_BOX):
         return strategy
     state = strategy.start()
@@ -188,7 +188,7 @@ def _in_box(strategy: Strategy, options: SearchOptions) -> Strategy:
 
 
 def _check_support(strategy: Strategy, box: Box) -> None:
-    """Refuse a box in which a search would meet points that its distribution does not have."""
+    """Refuse a box with points outside the support of the distribution."""
     rule = getattr(strategy.domain, "rule", None)
     if rule is not None:
         ends = np.tile(box.x0, (2, 1))
@@ -196,8 +196,8 @@ def _check_support(strategy: Strategy, box: Box) -> None:
         try:
             rule("bounds", ends)
         except ValueError as error:
-            kind = f"bounds must keep points within the support of {strategy.about}"
-            raise ValueError(f"{kind}, at least by a fiftieth of their range: {error}") from None
+            kind = f"bounds must lie within the support of {strategy.about}"
+            raise ValueError(f"{kind}, with a margin of a fiftieth of their range: {error}") from None
 
 
 def _matrix_search(start: MatrixGaussian, sigma0: Any, given: dict[str, Any], options: SearchOptions) -> Strategy:
@@ -217,7 +217,7 @@ def _log_search(start: Any, given: dict[str, Any], options: SearchOptions) -> St
     _refuse(given, {*_DEVICES, "cov0", "model", "sigma0", "structure", "popsize"}, start)
     if not isinstance(start.structure, Full):
         kind = spell(start.structure)
-        raise ValueError(f"structure must be full for a Wishart with a device of Gaussians, got {kind!r}")
+        raise ValueError(f"structure must be full for a Wishart with an option of Gaussians, got {kind!r}")
     dim, sigma0 = len(start.mean), given.get("sigma0")
     width = 1 / math.sqrt(start.first_dof()) if sigma0 is None else sigma0 / math.sqrt(2)
     entries = _vector_search(np.zeros(dim * (dim + 1) // 2), width, options)
@@ -225,7 +225,7 @@ def _log_search(start: Any, given: dict[str, Any], options: SearchOptions) -> St
 
 
 def _by_rows(mask: Any, shape: tuple[int, ...]) -> Any:
-    """A mask of the entries of a matrix as one of a vector; anything else as it is."""
+    """A mask of the entries of a matrix as a mask of a vector; anything else unchanged."""
     return np.ravel(mask) if isinstance(mask, (list, tuple, np.ndarray)) and np.shape(mask) == shape else mask
 
 
@@ -250,13 +250,13 @@ def _vector_search(start: Any, sigma0: Any, options: SearchOptions, named: Named
 
 
 def ranking_for(constraints: int | Ranking | None, equalities: Any, tolerance: Any) -> Ranking:
-    """Return what is better: by values, by constraints too, or by a ranking that was given."""
+    """Return the ranking: by values, by values and constraints, or the one passed."""
     if isinstance(constraints, Ranking):
         return constraints
     number = 0 if constraints is None else checks.whole_number("constraints", constraints)
     if constraints is None and not _is_empty(equalities):
-        text = "equalities are indices of constraints, whose number must be given, too"
-        raise ValueError(f"{text}: got {equalities!r}")
+        text = "equalities are indices of constraints: give the number of constraints as well"
+        raise ValueError(f"{text}, got {equalities!r}")
     return AugmentedLagrangian(number, equalities, tolerance) if number else ByValue()
 
 
@@ -289,7 +289,7 @@ def _structure(options: SearchOptions, dim: int, place: Beginning, *, within: bo
         return Frame(dim), "Structure 'frame' was chosen"
     if dim <= FULL_UP_TO:
         return Full(dim), "Structure 'full' was chosen"
-    return Diagonal(dim), f"Structure 'diagonal' was chosen, because 'full' is slow beyond {FULL_UP_TO:,} coordinates"
+    return Diagonal(dim), f"Structure 'diagonal' was chosen because 'full' is slow beyond {FULL_UP_TO:,} variables"
 
 
 def _check_steps(steps: Array) -> None:
@@ -306,7 +306,7 @@ def _check_memory(group: Group, options: SearchOptions) -> None:
     if needed > MEMORY_SHARE * memory:
         name = type(group).__name__
         raise ValueError(
-            f"structure {name} needs about {needed / 2**30:,.1f} GiB for {group.dim:,} coordinates, more than "
+            f"structure {name} needs about {needed / 2**30:,.1f} GiB for {group.dim:,} variables, more than "
             f"{MEMORY_SHARE:.0%} of this machine's {memory / 2**30:,.1f} GiB: use structure='frame' or 'diagonal'"
         )
 
@@ -325,7 +325,7 @@ def machine_memory() -> float:
 
 
 def _first_covariance(group: Group, place: Beginning) -> tuple[Array, Array | None, Array | None]:
-    """Return steps, and a correlation or a root in the given group: another one is kept as far as it can hold it."""
+    """Return steps, and a correlation or a root in the given group, which keeps as much of another one as it can."""
     steps, correlation = place.steps, place.correlation
     if place.root is None or place.group is None:
         return steps, correlation, None
@@ -340,7 +340,7 @@ def _first_covariance(group: Group, place: Beginning) -> tuple[Array, Array | No
 # ---- named parameters --------------------------------------------------------------------------------------------
 
 class SpaceData(NamedTuple):
-    """Where evaluated points of a space are: a mean and a covariance of all its numbers, in the coordinates u."""
+    """Mean and covariance of evaluated points of a space, for all its numbers in the coordinates u."""
 
     space: Space
     mean: Array
@@ -349,7 +349,7 @@ class SpaceData(NamedTuple):
 
 
 def _with_options(space: Space, sigma0: Any, options: SearchOptions) -> Space:
-    """Return the space whose parameters have the widths, kinds and bounds that options give by their names."""
+    """Return the space with the widths, kinds and bounds that options give by name."""
     parameters: dict[str, Any] = dict(space.parameters)
     if isinstance(sigma0, Mapping):
         for name, width in sigma0.items():
@@ -378,7 +378,7 @@ def _with_options(space: Space, sigma0: Any, options: SearchOptions) -> Space:
 
 
 def _number(space: Space, what: str, name: str, kinds: Any) -> Any:
-    """The parameter of a name, which must be of one of the kinds."""
+    """The parameter with this name, which must be of one of the kinds."""
     space.place(what, name)
     if not isinstance(space[name], kinds):
         raise ValueError(f"{what} must name numbers of the space, got {name!r}, {space[name].noun}")
@@ -437,8 +437,8 @@ def _place(start: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0:
         if isinstance(start.strategy, ModelSearch):
             start = Inherited(start.strategy.plain, start.state.plain)
         if not _is_over_vectors(start.strategy):
-            over = f"{start.strategy.about} in a domain of the kind {type(start.strategy.domain).__name__}"
-            text = f"a search that is the start must be one with a Gaussian over vectors, got {over}"
+            over = f"{start.strategy.about} in a domain of type {type(start.strategy.domain).__name__}"
+            text = f"a search passed as start must have a Gaussian over vectors, got {over}"
             raise ValueError(f"{text}: start from a distribution, or save and load the search")
         return _at_search(start.strategy, start.state, sigma0, bounds, fixed, integer, cov0)
     if isinstance(start, Gaussian):
@@ -455,7 +455,7 @@ def _is_over_vectors(strategy: Strategy) -> bool:
 
 
 class Inherited(NamedTuple):
-    """Another search, at whose distribution a new one starts."""
+    """Another search, from whose distribution a new one starts."""
 
     strategy: Strategy
     state: Any
@@ -466,7 +466,7 @@ def _at_search(
 ) -> Beginning:
     """Return a start at the distribution of another search, in its box unless bounds are given; sigma0 rescales it."""
     if fixed is not None or integer is not None or cov0 is not None:
-        raise ValueError("fixed, integer and cov0 are those of the search that is the start: leave them out")
+        raise ValueError("fixed, integer and cov0 are inherited from the search passed as start: leave them out")
     mean, vectors = search.mean(state), innermost(search)
     box = search.domain if isinstance(search.domain, Box) else make_box(mean, sigma0=search.stds(state))
     where = box if bounds is None else box.with_bounds(mean, bounds)
@@ -506,7 +506,7 @@ def _at_gaussian(start: Gaussian, sigma0: Any, bounds: Any, fixed: Any, integer:
 
 
 def _at_marginal(start: Gaussian, root: Array, where: Box) -> Beginning:
-    """Return a start at the marginal of the free variables, in a group of the same kind if there is one."""
+    """Return a start at the marginal of the free variables, in a group of the same kind if possible."""
     correlation, group = None, None
     with suppress(ValueError):  # a group that has no spelling
         group = as_group(spell(start.group), where.size, searched=True)
@@ -518,7 +518,7 @@ def _at_marginal(start: Gaussian, root: Array, where: Box) -> Beginning:
 
 
 def _as_gaussian(start: Any) -> Any:
-    """Normals as the Gaussian with the diagonal group that they are; anything else as it is."""
+    """Normals as a Gaussian with the diagonal group; anything else unchanged."""
     from esgroup.distributions.families import Normal, Product
 
     families: Any = start.families if isinstance(start, Product) else (start,)

@@ -1,4 +1,4 @@
-"""What a search has asked, what it was told, and what is best: the books that every search keeps."""
+"""The ledger of every search: what it asked, what it was told, and the best point."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from esgroup.rankings import Ranking
 from esgroup.stopping.values import Record
 from esgroup.strategies.base import Indices, Proposed
 
-_MOST_OUT = 10_000  # points that are remembered while they are out,
+_MOST_OUT = 10_000  # pending points that are remembered,
 _MOST_NUMBERS_OUT = 4_000_000  # and how many numbers they may have
 
 
 class PooledSamples(NamedTuple):
-    """Local coordinates, tags and outcomes of points: less than a generation of them waits in the pool."""
+    """Local coordinates, tags and outcomes of points, pooled until they make a generation."""
 
     local: Array
     tags: Indices
@@ -34,18 +34,18 @@ class Batch:
     """Points of one ask, some of which have no value yet."""
 
     drawn: Proposed
-    nit: int  # the generation in which they were handed out
+    nit: int  # the generation in which they were asked
     out: set[int]  # rows without a value
-    run: int = 0  # that has asked for them
+    run: int = 0  # that asked for them
 
     @cached_property
     def keys(self) -> list[bytes]:
-        """A key for each of its points, by which it is recognized."""
+        """A key for recognizing each of its points."""
         return _keys(self.drawn.points)
 
 
 class PendingPoint(NamedTuple):
-    """A point that is out: where it was asked for."""
+    """A pending point: the batch and row in which it was asked for."""
 
     asked: Batch
     row: int
@@ -57,7 +57,7 @@ class PendingPoint(NamedTuple):
 
     @property
     def local(self) -> Array:
-        """Its local coordinates in the distribution from which it was drawn."""
+        """Its local coordinates in the distribution it was drawn from."""
         return self.asked.drawn.local[self.row]
 
     @property
@@ -74,7 +74,7 @@ class PendingPoint(NamedTuple):
 
 
 class Began(NamedTuple):
-    """The books when the present run began."""
+    """The counts when the current run began."""
 
     nfev: int = 0
     nit: int = 0  # moves
@@ -82,7 +82,7 @@ class Began(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """The books before part of a generation was told, to go back to."""
+    """The ledger before part of a generation was told, to return to."""
 
     nfev: int
     nfailed: int
@@ -93,18 +93,18 @@ class Mark(NamedTuple):
 
 
 class Clock:
-    """Seconds since a search began, how many of them it worked itself, and how long its caller took for each value.
+    """Seconds since a search began, the time it used itself, and how long its caller took for each value.
 
-    The time between saving and loading does not count. The caller has the time from the end of one call of the search
-    to the beginning of `tell`; what came first is left out, because processes start and functions are compiled then.
-    `own` is the time within `ask` and `tell` since the search was made or loaded, without loading and compiling loops.
+    The time between saving and loading does not count. The caller's time runs from the end of one call of the search to
+    the beginning of `tell`, except the first time, when processes start and functions are compiled. `own` is the time
+    within `ask` and `tell` since the search was created or loaded, without loading and compiling kernels.
     """
 
     def __init__(self, seconds: float = 0.0) -> None:
         self.own = 0.0
         self._before, self._since = seconds, time.monotonic()
-        self._handed_over: float | None = None  # when the caller had its turn
-        self._turn = 0.0  # seconds that the caller had it last
+        self._handed_over: float | None = None  # when the caller's turn began
+        self._turn = 0.0  # seconds of the caller's last turn
         self._turns, self._waited, self._values = 0, 0.0, 0
 
     @property
@@ -113,13 +113,13 @@ class Clock:
         return self._before + time.monotonic() - self._since
 
     def take_over(self) -> float:
-        """The search has its turn; returns when it began, for `hand_over`."""
+        """Start the turn of the search; return the time, for `hand_over`."""
         now = time.monotonic()
         self._turn = 0.0 if self._handed_over is None else now - self._handed_over
         return now - jit.prepared
 
     def hand_over(self, since: float, values: int = 0) -> None:
-        """The search has worked since `take_over`, and the caller has its turn; its last one brought so many values."""
+        """End the turn of the search, which began at `take_over`; the caller's last turn brought so many values."""
         if values and self._turns:
             self._waited, self._values = self._waited + self._turn, self._values + values
         self._turns += values > 0
@@ -128,41 +128,41 @@ class Clock:
 
     @property
     def interval(self) -> float | None:
-        """Seconds that the caller took for a value on average, None if that is not known yet."""
+        """Average seconds that the caller took per value, None if not known yet."""
         return self._waited / self._values if self._values else None
 
     def __getstate__(self) -> float:
         return self.seconds
 
     def __setstate__(self, seconds: float) -> None:
-        self.__init__(seconds)  # type: ignore[misc]  # the clock of another machine means nothing here
+        self.__init__(seconds)  # type: ignore[misc]  # another machine's clock means nothing here
 
 
 class Ledger:
-    """Counts, the best point, the points that are out, and values that do not make a generation yet.
+    """Counts, the best point, the pending points, and values that do not make a generation yet.
 
-    What is told of points are rows of outcomes (n, 1 + columns); `ranking` says which is the best of them.
+    Points have rows of outcomes (n, 1 + columns); `ranking` decides which one is the best.
     """
 
     def __init__(self, shape: tuple[int, ...], ranking: Ranking) -> None:
-        self.ranking, self.standing = ranking, ranking.start(shape)  # what it remembers
+        self.ranking, self.standing = ranking, ranking.start(shape)  # the state of the ranking
         self.nfev = self.nfailed = 0
         self.nit = 0  # moves of the distribution: generations, or parts of them (`Strategy.generations` counts)
         self.run, self.began = 0, Began()  # restarts so far
         self.set_best(None, None)
         self.record = Record()
         self.clock = Clock()
-        self.asked: list[Batch] = []  # with points that are out, oldest first
-        self.last: Batch | None = None  # whose values tell(fitness) brings
-        self.reserve: Proposed | None = None  # drawn with points that were asked for one by one, and not handed out yet
+        self.asked: list[Batch] = []  # with pending points, oldest first
+        self.last: Batch | None = None  # the batch that tell(fitness) is for
+        self.reserve: Proposed | None = None  # drawn with points that were asked for one by one, and not asked yet
         self.lag = 0.0  # how many generations late values usually are
         self.pool: list[PooledSamples] = []
         self.injected = np.empty((0, *shape))
-        self._by_point: dict[bytes, list[PendingPoint]] = {}  # all that is out: only tell(X, fitness) needs this
+        self._by_point: dict[bytes, list[PendingPoint]] = {}  # all pending points: only tell(X, fitness) needs this
         self._indexed = 0  # how many of the first asks are in it
 
     def __getstate__(self) -> dict[str, Any]:
-        # in copies and pickles without the memos of strategies, whose arrays may be parts of each other
+        # copies and pickles omit the memos of strategies, whose arrays may share memory
         asked = [Batch(kept.drawn._replace(memo=None), kept.nit, set(kept.out), kept.run) for kept in self.asked]
         last = None if self.last is None else asked[self.asked.index(self.last)]
         return self.__dict__ | {"asked": asked, "last": last, "_by_point": {}, "_indexed": 0}
@@ -174,30 +174,30 @@ class Ledger:
     # ---- asks ---------------------------------------------------------------------------------------------------
 
     def hand_out(self, drawn: Proposed) -> None:
-        """Note points that are now out."""
+        """Note points that are now pending."""
         self.last = Batch(drawn, self.nit, set(range(len(drawn.points))), self.run)
         self.asked.append(self.last)
 
     def ask_again(self) -> None:
-        """All points of the last ask are out again, and not late."""
+        """Make all points of the last ask pending again, and not late."""
         self.last = last = self.asked[-1]
         last.nit, last.out = self.nit, set(range(len(last.drawn.points)))
 
     @property
     def out(self) -> list[PendingPoint]:
-        """All points that are out, oldest first."""
+        """All pending points, oldest first."""
         return [PendingPoint(asked, row) for asked in self.asked for row in sorted(asked.out)]
 
     @property
     def newest(self) -> PendingPoint:
-        """The point that was asked for last."""
+        """The point asked for last."""
         asked = self.asked[-1]
         return PendingPoint(asked, len(asked.drawn.points) - 1)
 
     def drawn_together(self, n: int, batch: int, draw: Callable[[int], Proposed]) -> Proposed:
-        """n points, of which those of one generation are drawn together: such samples are spread more evenly.
+        """n points; those of one generation are drawn together, which spreads them more evenly.
 
-        Points are copies: a row that is out does not keep the others in memory, and nobody can write to them.
+        Points are copies: a pending row does not keep the others in memory, and nothing else can write to them.
         """
         reserve: Any = self.reserve
         missing = n - (0 if reserve is None else len(reserve.points))
@@ -210,7 +210,7 @@ class Ledger:
         return Proposed(points[:n].copy(), local[:n].copy(), tags[:n].copy(), ids[:n].copy())
 
     def recognized(self, points: Array) -> list[PendingPoint | None]:
-        """Where each point was asked for, None if it is not out; of points asked for twice, the older ask is first."""
+        """Where each point was asked for, None if it is not pending; for points asked twice, the older ask first."""
         for asked in self.asked[self._indexed :]:
             for row, key in enumerate(asked.keys):
                 if row in asked.out:
@@ -225,7 +225,7 @@ class Ledger:
         return found
 
     def take_back(self, found: Iterable[PendingPoint | None]) -> None:
-        """These points are no longer out; tell(fitness) is no longer for the last ask if it has some of them."""
+        """Mark these points as no longer pending; tell(fitness) no longer applies to the last ask if it has any."""
         for place in found:
             if place is not None:
                 place.asked.out.discard(place.row)
@@ -235,7 +235,7 @@ class Ledger:
     # ---- values -------------------------------------------------------------------------------------------------
 
     def count(self, points: Array, outcomes: Array, least: int | None = None) -> None:
-        """Count outcomes, and keep the best point: `least` is the row of the least value where that ranks, if known."""
+        """Count outcomes and keep the best point; `least` is the row of the smallest value, if known to rank first."""
         self.nfev += len(outcomes)
         if least is None:
             self.nfailed += int(np.count_nonzero(np.isnan(outcomes[:, 0])))
@@ -244,23 +244,23 @@ class Ledger:
             self.set_best(points[least].copy(), outcomes[least].copy())
 
     def note_best(self, points: Array, outcomes: Array) -> None:
-        """Keep the best of these points, of equal ones the first, if it is the best so far; they count elsewhere."""
+        """Keep the best of these points, the first if tied, if it is the best so far; they are counted elsewhere."""
         if (i := self.ranking.best(outcomes, self.best)) is not None:
             self.set_best(points[i].copy(), outcomes[i].copy())
 
     def count_past(self, points: Array, outcomes: Array) -> None:
-        """Count outcomes of points of an earlier run, which say nothing of the present one."""
+        """Count outcomes of points of an earlier run, which do not concern the current one."""
         self.began = self.began._replace(nfev=self.began.nfev + len(outcomes))
         self.count(points, outcomes)
 
     def begin_run(self, generations: int) -> None:
-        """Begin another run, after so many generations of all runs: only counts and what is out remain."""
+        """Begin another run, after so many generations of all runs: only counts and pending points remain."""
         self.run, self.began = self.run + 1, Began(self.nfev, self.nit, generations)
         self.standing, self.record = self.ranking.start(self.injected.shape[1:]), Record()
         self.last, self.reserve, self.lag, self.pool = None, None, 0.0, []
 
     def set_best(self, x: Array | None, outcome: Array | None) -> None:
-        """Make a point with its outcome the best one, which may both be None."""
+        """Set the best point and its outcome, both of which may be None."""
         self.best_x, self.best = x, outcome
         self.best_f = math.nan
         if x is not None and outcome is not None:
@@ -275,22 +275,22 @@ class Ledger:
         return bool(self.ranking.feasible(row[None])[0])
 
     def end_generation(self, ranked: list[float], width: int) -> None:
-        """Count a generation, or a part of one: points that are out belong to an older distribution from now on.
+        """Count a generation, or a part of one: from now on pending points belong to an older distribution.
 
-        The newest asks are remembered, as many as memory allows: some may never be told. Points have local coordinates
-        of this width.
+        The newest asks are kept, as many as memory allows: some may never be told. `width` is the number of local
+        coordinates of a point.
         """
         self.record.add(ranked)
         self.nit += 1
         self.reserve = None
         asked = self.asked
-        if len(asked) == 1 and not (asked[0].out or self._indexed):  # mostly: all points of the last ask were told
+        if len(asked) == 1 and not (asked[0].out or self._indexed):  # usually: all points of the last ask were told
             self.asked = []
         elif asked:
             self._forget(max(2 * len(ranked), min(_MOST_OUT, _MOST_NUMBERS_OUT // width)))
 
     def _forget(self, most_out: int) -> None:
-        """Forget all asks but the newest ones with at most so many points that are out."""
+        """Forget all asks except the newest ones with at most so many pending points."""
         kept, number = [], 0
         for asked in reversed(self.asked):
             number += len(asked.drawn.points) if asked.out else 0
@@ -302,13 +302,13 @@ class Ledger:
         self.asked = kept[::-1]
 
     def _unindex(self) -> None:
-        """Forget where the points of asks without any point that is out are."""
+        """Remove asks without pending points from the index."""
         for asked in self.asked[: self._indexed]:
             if not asked.out:
                 self._indexed -= 1
                 for key in asked.keys:
                     places = self._by_point.pop(key, [])
-                    if len(places) == 1 and places[0].asked is asked:  # mostly
+                    if len(places) == 1 and places[0].asked is asked:  # usually
                         continue
                     if others := [place for place in places if place.asked is not asked]:
                         self._by_point[key] = others
@@ -316,12 +316,12 @@ class Ledger:
     # ---- back and forth -----------------------------------------------------------------------------------------
 
     def mark(self) -> Mark:
-        """The present books."""
+        """The current ledger."""
         ranked = self.ranking.mark(self.standing)
         return Mark(self.nfev, self.nfailed, len(self.pool), self.best_x, self.best, ranked)
 
     def rewind(self, mark: Mark) -> None:
-        """Forget values that were told since the mark; no generation may have ended since."""
+        """Forget values told since the mark; no generation may have ended since."""
         self.nfev, self.nfailed = mark.nfev, mark.nfailed
         self.set_best(mark.best_x, mark.best)
         self.standing = self.ranking.rewound(self.standing, mark.ranked)

@@ -1,4 +1,4 @@
-"""What a search found, in SciPy's form."""
+"""The result of a search, in SciPy's form."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from esgroup.stopping.budgets import status_of
 
 
 def result(search: Any) -> SearchResult:
-    """Best point, value, counts and why it stopped, of a Searcher or of what shows the same."""
+    """Best point, value, counts and reason to stop of a Searcher, or of an object with the same attributes."""
     reasons = search.stop()
     status = status_of(reasons, {rule.name: rule.status for rule in search.rules})
     strategy = search.strategy
     mean = strategy.domain.to_user(search.mean[None])[0]
-    best, noisy = search.best_x, search.noisy if reasons else False  # too expensive for every generation of a search
+    best, noisy = search.best_x, search.noisy if reasons else False  # too expensive for every generation
     return SearchResult(
         x=copy.copy(mean if best is None else best),
         fun=search.best_f,
@@ -39,10 +39,10 @@ def result(search: Any) -> SearchResult:
 
 
 def message(search: Any, reasons: dict[str, str], noisy: bool) -> str:
-    """The reasons as a sentence, what failed, whether values look noisy, which structure was chosen, and models."""
+    """The message: reasons, failures, noise, the structure that was chosen, and models."""
     parts = ["; ".join(f"{name}: {text}" for name, text in reasons.items()) or "The search is still running"]
     if search.nfev == 0 and search.best_x is None:
-        parts.append("No value was told yet")
+        parts.append("There are no values yet")
     elif search.best_x is None:
         parts.append(f"All {search.nfailed:,} evaluations failed: x is the mean of the search distribution")
     elif search.nfailed:
@@ -51,11 +51,11 @@ def message(search: Any, reasons: dict[str, str], noisy: bool) -> str:
         parts.append(remark)
     if noisy:
         advice = ', and try noise="adapt"' * search.strategy.traits.may_adapt
-        parts.append(f"The values look noisy, or rugged. If there is noise, the best value is luck: take xmean{advice}")
+        parts.append(f"The function looks noisy or rugged. If it is noisy, use result.xmean, not result.x{advice}")
     if search.structure_note:
         parts.append(search.structure_note)
     if remark := models.remark(search, ended=bool(reasons), noisy=noisy):
         parts.append(remark)
     if search.restart:
-        parts.append(f"Restarts: {search.restart}; xmean and stds are those of the last run")
-    return ". ".join(parts)  # the names of reasons as they are spelled
+        parts.append(f"Restarts: {search.restart}; xmean and stds are from the last run")
+    return ". ".join(parts)  # without capitals: names of reasons keep their spelling

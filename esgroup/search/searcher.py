@@ -1,4 +1,4 @@
-"""Ask and tell: the one object that changes."""
+"""Ask and tell: the only object with mutable state."""
 
 from __future__ import annotations
 
@@ -36,49 +36,49 @@ if TYPE_CHECKING:
 @checks.explained
 @documented
 class Searcher(VisibleSearch):
-    """Search for the minimum of a function by asking for points and telling their values.
+    """Search for the minimum of a function: ask for points, evaluate them, tell the values.
 
-    All values told count, those of points never asked as well: the distribution moves as soon as `popsize` values are
-    there, or more of them if values come generations late.
+    Every value you tell counts, including values of points you never asked for. The distribution moves once it has
+    `popsize` values, or more if values arrive generations late.
 
-    A Searcher is composed of a `strategy`, which knows the distribution and how it learns; the `state` of that
-    strategy; a `ledger` of what was asked and told; `limits`; and a generator `rng`. Only the Searcher changes them.
+    A Searcher consists of a `strategy`, which knows the distribution and how it learns; the `state` of that strategy;
+    a `ledger` of points and values; `limits`; and a generator `rng`. Only the Searcher changes them.
 
     Parameters
     ----------
     start
         A point; a `Space` of named parameters, whose points are dicts; a `Gaussian` or another distribution
         (`Wishart`, `MatrixGaussian`, `Mixture`, `Categorical`, a family of scalars);
-        another Searcher over vectors, whose distribution and bounds are taken; a `Strategy`, which takes bounds, fixed
-        and integer if it is over vectors; or a `Domain`, which takes all but these and sigma0. Which options the others
-        take is in docs/how-to/combinations.md.
+        another Searcher over vectors, which provides the distribution and bounds; a `Strategy`, which accepts bounds,
+        fixed and integer if it is over vectors; or a `Domain`, which accepts every option except these and sigma0. For
+        the options that the others accept, see docs/how-to/combinations.md.
     sigma0 : default None
         Standard deviation of the first points: about a quarter of the width of the region in which you expect the
-        minimum, one number or one for each variable. By default it is a quarter of the range between finite bounds,
-        elsewhere 0.3 max|x0|, or 1 if x0 is 0. With a `Space`, a mapping of names to widths, or a factor of all widths.
+        minimum, one number or one per variable. By default it is a quarter of the range between finite bounds,
+        elsewhere 0.3 max|x0|, or 1 if x0 is 0. With a `Space`, a mapping of names to widths or a factor for all widths.
     {options}
     constraints : default None
-        How many constraints g <= 0 a point has: `tell` then needs their values beside each fitness. Or another
-        `esgroup.rankings.Ranking` that says what is told beside values, and which points are better.
+        The number of constraints g <= 0; `tell` then needs their values along with each fitness. Or another
+        `esgroup.rankings.Ranking`, which defines what you tell in addition to values and which points are better.
     equalities : default ()
-        Indices of the constraints that must be 0, not only at most 0.
+        Indices of the constraints that must equal 0.
     constraint_tol : default 1e-6
-        By how much a constraint may be violated, in its own units: one number, or one for each constraint.
+        How much a constraint may be violated, in its own units: one number, or one per constraint.
     restarts : default None
-        "ipop", "bipop", or `IPOP(...)`, `BIPOP(...)` of `esgroup.restarts`: where a search without restarts would stop,
-        other than by a limit, the next `ask` begins another run elsewhere.
+        "ipop", "bipop", or `IPOP(...)`, `BIPOP(...)` from `esgroup.restarts`: where a search without restarts would
+        stop for a reason other than a limit, the next `ask` starts another run elsewhere.
     rng
         A seed or a generator.
     max_evals, max_iters, max_time, target
         When to stop: evaluations, generations, seconds, a value that is good enough.
     stop : default ()
-        Further reasons to stop, one or a list: rules of `esgroup.stopping`, such as TolX(1e-6), or functions of the
-        search that return a text or True to end it. They are looked at after the first generation.
+        Additional stopping rules, one or a list: rules of `esgroup.stopping`, such as TolX(1e-6), or functions of the
+        search that return a string or True to stop it. They are checked from the end of the first generation on.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument is not valid; the message names it, says what it must be and what it was.
+        If an argument is invalid; the message names it and says what it must be and what it was.
 
     Examples
     --------
@@ -86,15 +86,15 @@ class Searcher(VisibleSearch):
     >>> search = esgroup.Searcher([1.0, 1.0, 1.0], 0.5, target=1e-9, rng=1)
     >>> while not search.stop():
     ...     X = search.ask()                 # (popsize, dim), read-only
-    ...     search.tell([x @ x for x in X])  # NaN: that run failed
+    ...     search.tell([x @ x for x in X])  # NaN: failed evaluation
     >>> search.result.success                # a scipy.optimize.OptimizeResult
     True
     """
 
     rules: tuple[Rule, ...] = ()
-    accepts: Callable[[Any], bool] | None = None  # of a point as users see it: all others are not handed out
-    _spare: Proposed | None = None  # whose arrays may be used again
-    _looked: tuple[Strategy | None, Any] = None, ()  # the rules that it has besides, and for which strategy
+    accepts: Callable[[Any], bool] | None = None  # of a point as users see it: others are never asked
+    _spare: Proposed | None = None  # whose arrays may be reused
+    _looked: tuple[Strategy | None, Any] = None, ()  # built-in rules, and their strategy
 
     def __init__(
         self,
@@ -138,37 +138,37 @@ class Searcher(VisibleSearch):
         self.structure_note = self.strategy.traits.note
         self.model_note = "" if strategy is start else models.note(model, strategy)
         self.first_spread = self.strategy.view(self.state).spread()
-        self.noted: dict[str, str] = {}  # reasons to stop that are not its own
+        self.noted: dict[str, str] = {}  # external reasons to stop
         repeated = as_restarts(restarts)
         self.runs = None if repeated is None else Runs(repeated, strategy, self.rng.spawn(1)[0])
 
     @classmethod
     def from_data(cls, X: Any, f: Any, sigma0: Any = None, *, space: Space | None = None, **options: Any) -> Self:
-        """Begin where the best of evaluated points are, with their spread.
+        """Start at the best of evaluated points, with their spread.
 
         Parameters
         ----------
         X
-            Points, one per row; dicts, if there is a space.
+            Points, one per row; dicts with a space.
         f
             Their values; NaN and infinite ones are left out.
         sigma0 : default None
-            Another size of the first standard deviations, or one for each coordinate.
+            Rescales the first standard deviations, or replaces them with one per variable.
         space : default None
             The `Space` of named parameters to which the points belong.
         **options
-            Those of `Searcher`.
+            Options of `Searcher`.
 
         Returns
         -------
         Searcher
-            The best feasible point counts as found, but not as an evaluation; with constraints, of which the data do
-            not tell, none does.
+            The best feasible point counts as found, but not as an evaluation. With constraints no point does, because
+            the data do not include their values.
         """
         from esgroup.search import warm_start
 
         if "cov0" in options:
-            raise TypeError("from_data() has no argument 'cov0': the points have a covariance, sigma0= rescales it")
+            raise TypeError("from_data() has no argument 'cov0': the points determine it, and sigma0= rescales it")
         if space is not None:
             checks.instance("space", space, Space)
             search = cls(warm_start.space_from_data(space, X, f), sigma0, **options)
@@ -178,7 +178,7 @@ class Searcher(VisibleSearch):
             x0 = moved_inside(x0, options.get("bounds"), options.get("integer"))
             search = cls(x0, sigma0, cov0=cov0, **options)
             points, values = warm_start.feasible_rows(search.strategy, X, f)
-        if not search.ledger.ranking.columns:  # of which the data do not tell
+        if not search.ledger.ranking.columns:  # whose values the data lack
             search.ledger.note_best(points, values[:, None])
         if search.strategy.traits.every_value:
             search._tell_values(points, values[:, None], np.full(len(values), -1), earlier=True)
@@ -187,17 +187,17 @@ class Searcher(VisibleSearch):
     # ---- ask ----------------------------------------------------------------------------------------------------
 
     def ask(self, n: int | None = None) -> Any:
-        """Return points to evaluate; earlier ones may still be out.
+        """Return points to evaluate; earlier points may still be pending.
 
         Parameters
         ----------
         n : default None
-            How many; by default a generation of them, or what is left of `max_evals`.
+            How many; the default is one generation, or what is left of `max_evals`.
 
         Returns
         -------
         array (n, *shape)
-            Read-only and within the bounds; of strategies with points of another kind, a list of them.
+            Read-only and within the bounds; a list if points are of another kind, such as dicts.
         """
         since = self.ledger.clock.take_over()
         if self.runs is not None:
@@ -224,7 +224,7 @@ class Searcher(VisibleSearch):
         return strategy.domain.to_user(shown)
 
     def _draw(self, n: int, spare: Proposed | None = None) -> Proposed:
-        """n points of the present distribution, some of which the ranking may have chosen."""
+        """n points of the current distribution; the ranking may have replaced some of them."""
         strategy, ledger = self.strategy, self.ledger
         drawn = strategy.sample(self.state, n, self.rng, spare)
         drawn = ledger.ranking.placed(ledger.standing, drawn, strategy, self.state)
@@ -233,7 +233,7 @@ class Searcher(VisibleSearch):
         return feasible.accepted(strategy, self.state, self.rng, drawn, self.accepts, ledger.best_x)
 
     def _affordable(self, n: int) -> int:
-        """At most as many as `max_evals` leaves; n if nothing is left and points are asked for nevertheless."""
+        """n, or what `max_evals` leaves if that is less; n if nothing is left but points are asked for anyway."""
         most = self.limits.max_evals
         if most is None:
             return n
@@ -241,7 +241,7 @@ class Searcher(VisibleSearch):
         return n if left <= 0 else min(n, left)
 
     def begin_next_run(self) -> None:
-        """Begin the next run if the present one has come to its end and restarts allow for another; `ask` does it."""
+        """Start the next run if the current one has ended and restarts allow another; `ask` does this."""
         runs = self.runs
         if runs is None:
             return
@@ -251,7 +251,7 @@ class Searcher(VisibleSearch):
             runs.begin(self)
 
     def begin_run(self, strategy: Strategy, rng: np.random.Generator) -> None:
-        """Continue with a strategy from its start; counts, limits, the best point and what is out remain."""
+        """Continue with a strategy from its start; counts, limits, the best point and pending points remain."""
         self.ledger.begin_run(self.nit)
         self.strategy, self.rng = strategy, rng
         self.state = strategy.start(rng)
@@ -259,12 +259,12 @@ class Searcher(VisibleSearch):
         self.first_spread, self._spare = strategy.view(self.state).spread(), None
 
     def inject(self, X: Any) -> None:
-        """Put points into the next asks, in place of samples.
+        """Return these points from the next asks, in place of samples.
 
         Parameters
         ----------
         X
-            One point or several, as `ask` returns them.
+            One or more points, in the form in which `ask` returns them.
 
         Raises
         ------
@@ -284,7 +284,7 @@ class Searcher(VisibleSearch):
         return drawn._replace(tags=tags, ids=ids, memo=None)
 
     def _local(self, points: Array) -> Array:
-        """Local coordinates of points that were not drawn from the present distribution."""
+        """Local coordinates of points that were not drawn from the current distribution."""
         return self.strategy.shortened(self.strategy.local(self.state, points))
 
     # ---- tell ---------------------------------------------------------------------------------------------------
@@ -292,24 +292,24 @@ class Searcher(VisibleSearch):
     def tell(self, *told: Any, constraints: Any = None) -> None:
         """Tell values: tell(fitness) for the last ask, tell(X, fitness) for any points, or tell([(x, f), ...]).
 
-        Values may come in any order and late; points need not have been asked for. Where points are equal, the oldest
-        ask is told first.
+        Values may arrive late and in any order, and points need not have been asked for. If points are equal, a value
+        goes to the one that was asked for first.
 
         Parameters
         ----------
         *told
-            Values, NaN for a run that failed; or points and their values; or pairs of both. In a search with
-            constraints, triples (x, f, g) as well.
+            Values, NaN for a failed evaluation; or points and their values; or pairs of both. In a search with
+            constraints, also triples (x, f, g).
         constraints : default None
-            In a search with m constraints: their values, an array (n, m), at most 0 where they are fulfilled, NaN where
-            a run failed.
+            In a search with m constraints: their values, an array (n, m), at most 0 where satisfied, NaN where the
+            evaluation failed.
 
         Raises
         ------
         ValueError, TypeError
-            If values or points are not valid: the search is as it was before the call.
+            If values or points are invalid; the search is then unchanged.
         RuntimeError
-            If tell(fitness) has no ask to belong to.
+            If tell(fitness) has no matching ask.
         """
         clock, before = self.ledger.clock, self.ledger.nfev
         since = clock.take_over()
@@ -317,7 +317,7 @@ class Searcher(VisibleSearch):
         clock.hand_over(since, self.ledger.nfev - before)
 
     def tell_place(self, place: PendingPoint, fitness: Any) -> None:
-        """Tell the value of a point that is known by its place (`ledger.out`), and not by its numbers, as it is now."""
+        """Tell the value of a pending point that is identified by its place (`ledger.out`) rather than its numbers."""
         ledger = self.ledger
         since = ledger.clock.take_over()
         outcomes = ledger.ranking.outcomes([fitness], None, 1)
@@ -377,7 +377,7 @@ class Searcher(VisibleSearch):
     def _add(self, points: Array, outcomes: Array, found: Sequence[PendingPoint | None]) -> None:
         """Add points that were asked for, some in earlier generations, and points that were not (None).
 
-        Less than a generation is kept; once there is one, the distribution moves with all that is there.
+        They are pooled until they make a generation; then the distribution moves with all of them.
         """
         ledger, batch = self.ledger, self.batch_size
         if ledger.run and any(place is not None and place.asked.run < ledger.run for place in found):
@@ -414,13 +414,13 @@ class Searcher(VisibleSearch):
             self._tell_values(points, outcomes, _ids(found))
 
     def _tell_values(self, points: Array, outcomes: Array, ids: Any, *, earlier: bool = False) -> None:
-        """Tell the strategy values that end no generation."""
+        """Tell the strategy values that do not complete a generation."""
         none = np.empty((0, 0)), np.empty(0, dtype=np.int64)
         told = self._with_values(Ranked(*none, first=self.first_spread, earlier=earlier), points, outcomes, ids)
         self.state = self.strategy.update(self.state, told)
 
     def _with_values(self, told: Ranked, points: Array, outcomes: Array, ids: Any) -> Ranked:
-        """Tell the strategy values besides, infinite where a point is not feasible."""
+        """Add the values for the strategy, infinite where a point is not feasible."""
         values = outcomes[:, 0]
         counts = self.ledger.ranking.feasible(outcomes) | np.isnan(values)
         return told._replace(points=points, values=np.where(counts, values, math.inf), ids=ids)
@@ -428,13 +428,13 @@ class Searcher(VisibleSearch):
     def _move(
         self, points: Array, local: Array, tags: Any, outcomes: Array, new: Array, ids: Any, memo: Any
     ) -> None:
-        """One generation, of which the `points` with their `new` outcomes were told last; failed ones move nothing."""
+        """Move by one generation; `points` and their `new` outcomes were told last, and failed ones move nothing."""
         strategy, ledger = self.strategy, self.ledger
         ranking, record = ledger.ranking, ledger.best_x
         ledger.standing = ranking.counted(ledger.standing, points, new)
         ledger.standing, scores, best = ranking.scores(ledger.standing, outcomes, tags, strategy, self.state)
         order = scores.argsort(kind="stable")  # NaN last
-        ranked = scores[order].tolist()  # a list is quicker to look into
+        ranked = scores[order].tolist()  # a list is faster to index
         all_succeeded = ranked[-1] == ranked[-1]
         ledger.count(points, new, order.item(0) if all_succeeded and ranking.by_values and new is outcomes else None)
         if ranked[0] == ranked[0]:
@@ -460,15 +460,15 @@ class Searcher(VisibleSearch):
             drawn = asked.drawn
             asked.drawn = drawn._replace(memo=None) if same else Proposed(drawn.points, self._local(drawn.points))
         spread = strategy.view(state).spread()
-        if spread.shape != self.first_spread.shape:  # it searches other coordinates: the comparison begins here
+        if spread.shape != self.first_spread.shape:  # other coordinates: the comparison starts over
             self.first_spread = spread
 
     # ---- when to stop, and what was found ------------------------------------------------------------------------
 
     def stop(self) -> dict[str, str]:
-        """Return why the search should end, by name: empty while it runs. Asking and telling still work afterwards.
+        """Return why the search should stop, by name; empty while it runs. You can still ask and tell afterwards.
 
-        With restarts it is empty as long as another run can begin.
+        With restarts it is empty as long as another run can start.
         """
         reasons = look_at(self)
         return (reasons if self.runs is None else self.runs.verdict(self, reasons)) | self.noted
@@ -482,13 +482,13 @@ class Searcher(VisibleSearch):
 
     def __repr__(self) -> str:
         state = f"{self.nfev:,} evaluations, best value {self.best_f:.6g}" if self.nfev else "no values yet"
-        shape = " x ".join(map(str, self.shape)) + " coordinates" * (len(self.shape) == 1)
+        shape = " x ".join(map(str, self.shape)) + " variables" * (len(self.shape) == 1)
         return f"<Searcher over {shape}, {self.structure}, popsize {self.popsize}: {state}>"
 
     # ---- files --------------------------------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write all that is needed to continue to one .npz without pickle, whole or not at all.
+        """Save everything needed to continue in one .npz file without pickle, either completely or not at all.
 
         Parameters
         ----------
@@ -498,7 +498,7 @@ class Searcher(VisibleSearch):
         Raises
         ------
         OSError
-            If it cannot be written; an older file is kept.
+            If it cannot be written; an existing file is kept.
         TypeError
             If the search has a generator, group or strategy that cannot be stored.
         """
@@ -509,29 +509,29 @@ class Searcher(VisibleSearch):
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, stop: Stop = (), restarts: Restarts | None = None) -> Self:
-        """Return the search that was saved; it continues as if it had not been interrupted, bit by bit.
+        """Load a saved search; it continues bit for bit as if it had not been interrupted.
 
-        That holds with the same versions, machine and number of BLAS threads: with dense matrices of some hundred
-        coordinates, the last digits may depend on the number of threads.
+        This requires the same versions, machine and number of BLAS threads: with dense matrices of a few hundred
+        variables, the last digits can depend on the number of threads.
 
         Parameters
         ----------
         path
-            A file of `save`, or a checkpoint of `minimize`.
+            A file written by `save`, or a checkpoint of `minimize`.
         stop : default ()
-            Rules, which the file does not have: they are given again.
+            Stopping rules, which are not in the file: pass them again.
         restarts : default None
-            A restart strategy of your own, which the file does not have; "ipop", "bipop" and theirs are in it.
+            A restart strategy of your own, which is not in the file; "ipop" and "bipop" are.
 
         Returns
         -------
         Searcher
-            The search, with the points that were out.
+            The search, with its pending points.
 
         Raises
         ------
         CheckpointError
-            If the file is something else, or damaged.
+            If the file is something else or damaged.
         """
         from esgroup.files import npz
         from esgroup.search import snapshot
@@ -547,7 +547,7 @@ class Searcher(VisibleSearch):
         return self.__dict__ | {"_spare": None, "_looked": (None, ())}
 
     def __copy__(self) -> Self:
-        return copy.deepcopy(self)  # two searches with one state and one generator would be none
+        return copy.deepcopy(self)  # copies must not share a state or a generator
 
 
 

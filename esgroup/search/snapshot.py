@@ -1,4 +1,4 @@
-"""A search as JSON and arrays, and back: everything that its future depends on."""
+"""A search as JSON and arrays, and back: everything needed to continue it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def to_file(search: Searcher) -> tuple[Header, Arrays]:
-    """The header and the arrays of a search, the points that are out included."""
+    """The header and the arrays of a search, including its pending points."""
     ledger, record = search.ledger, search.ledger.record
     strategy, arrays = described(search.strategy)
     arrays |= flattened("state", search.state)
@@ -93,7 +93,7 @@ def described(strategy: Strategy) -> tuple[Header, Arrays]:
 
 
 def _runs_to_file(runs: Runs, arrays: Arrays) -> Header:
-    """What is known of runs; a restart strategy of somebody's own is left out, the first strategy joins the arrays."""
+    """The runs; a user-defined restart strategy is omitted, and the arrays of the first strategy are added."""
     kind = type(runs.restarts)
     first, more = objects.describe(runs.first, "first")
     arrays |= more
@@ -119,11 +119,11 @@ def _drawn_arrays(name: str, drawn: Proposed) -> Arrays:
 
 
 def from_file(kind: type[S], header: Header, arrays: Arrays) -> S:
-    """The search that was stored; ValueError or one of its kind if it is none."""
+    """The stored search; ValueError or a subclass if it is invalid."""
     register_all()
     strategy = objects.build(entry(header, "strategy", dict), arrays)
     if not isinstance(strategy, Strategy):
-        raise CheckpointError(f"the header's strategy must be one, got {type(strategy).__name__}")
+        raise CheckpointError(f"the header's strategy must be a Strategy, got {type(strategy).__name__}")
     search = kind.__new__(kind)
     search.strategy = strategy
     search.state = state = strategy.checked(rebuilt("state", arrays, strategy.start()))
@@ -146,7 +146,7 @@ def _runs_from_file(stored: Header, ledger: Ledger, arrays: Arrays) -> Runs:
     description = optional_entry(stored, "restarts", dict)
     first = objects.build(entry(stored, "first", dict), arrays)
     if not isinstance(first, Strategy):
-        raise CheckpointError(f"the first strategy of the header's runs must be one, got {type(first).__name__}")
+        raise CheckpointError(f"the first strategy of the header's runs must be a Strategy, got {type(first).__name__}")
     restarts = None if description is None else as_restarts(objects.build(description, arrays))
     runs = Runs(restarts, first, generator_from_json(entry(stored, "rng", dict)))
     runs.schedule, runs.plan = _numbers(Schedule, stored, "schedule"), _numbers(Plan, stored, "plan")
@@ -158,7 +158,7 @@ def _runs_from_file(stored: Header, ledger: Ledger, arrays: Arrays) -> Runs:
 
 
 def _numbers(kind: Any, header: Header, name: str) -> Any:
-    """Rebuild a named tuple of integers, but for the fields that are something else, from the header."""
+    """Rebuild a named tuple of integers, except some fields of other types, from the header."""
     stored, others = entry(header, name, dict), {"small": bool, "sigma_factor": float}
     values = {}
     for field in kind._fields:
@@ -170,7 +170,7 @@ def _numbers(kind: Any, header: Header, name: str) -> Any:
 def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) -> Ledger:
     ranking = objects.build(entry(header, "ranking", dict), arrays)
     if not isinstance(ranking, Ranking):
-        raise CheckpointError(f"the header's ranking must be one, got {type(ranking).__name__}")
+        raise CheckpointError(f"the header's ranking must be a Ranking, got {type(ranking).__name__}")
     ledger, row = Ledger(shape, ranking), 1 + ranking.columns
     standing = {name.removeprefix("standing/"): kept for name, kept in arrays.items() if name.startswith("standing/")}
     ledger.standing = ranking.read_state(standing, shape)

@@ -1,4 +1,4 @@
-"""The arguments of `tell`: pairs and triples become their parts."""
+"""The arguments of `tell`: splitting pairs and triples into their parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def from_pairs(pairs: Any) -> tuple[list[Any], list[Any]]:
 
 
 def are_triples(strategy: Any, told: Any) -> bool:
-    """Whether the one argument of `tell` is [(point, value, constraints), ...]."""
+    """Whether the only argument of `tell` is [(point, value, constraints), ...]."""
     if not isinstance(told, (list, tuple)) or not told:
         return False
     first = told[0]
@@ -28,6 +28,6 @@ def from_triples(triples: Any) -> tuple[list[Any], list[Any], list[Any]]:
     for i, triple in enumerate(triples):
         if not isinstance(triple, (list, tuple)) or len(triple) != 3:
             wanted = "(point, value, constraints)"
-            raise ValueError(f"tell() was given triples, but entry {i} is not one of {wanted}: {triple!r}")
+            raise ValueError(f"tell() was given triples, but entry {i} is not a triple {wanted}: {triple!r}")
     points, values, constraints = (list(part) for part in zip(*triples, strict=True))
     return points, values, constraints

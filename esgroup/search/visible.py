@@ -1,4 +1,4 @@
-"""What can be seen of a search: counts, the best point, the distribution, without changing anything."""
+"""The readable attributes of a search: counts, the best point, the distribution."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from esgroup.strategies.base import Strategy
 
 
 class VisibleSearch:
-    """The attributes of a Searcher that can be read: rules, observers and results know nothing else of it."""
+    """The readable attributes of a Searcher; rules, observers and results use nothing else."""
 
     strategy: Strategy
     state: Any
@@ -24,12 +24,12 @@ class VisibleSearch:
 
     @property
     def popsize(self) -> int:
-        """Values in a generation."""
+        """Values per generation."""
         return self.strategy.popsize
 
     @property
     def batch_size(self) -> int:
-        """Points that `ask` returns if `max_evals` leaves as many: `popsize`, unless the strategy varies it."""
+        """Points that `ask` returns if `max_evals` allows: `popsize`, unless the strategy varies it."""
         strategy = self.strategy
         batch = strategy.view(self.state).batch if strategy.traits.in_parts else None
         return strategy.popsize if batch is None else batch
@@ -46,12 +46,12 @@ class VisibleSearch:
 
     @property
     def structure(self) -> Any:
-        """The group of the square root A; over other spaces the distribution in a few words."""
+        """The group of the square root A; over other spaces a short description of the distribution."""
         return self.strategy.traits.structure
 
     @property
     def mean(self) -> Array:
-        """The mean of the distribution, as a feasible point: an array; `result.xmean` is as users see points."""
+        """The mean of the distribution as a feasible point, an array; `result.xmean` has the form that users see."""
         return self.strategy.mean(self.state).copy()
 
     @property
@@ -61,27 +61,27 @@ class VisibleSearch:
 
     @property
     def labels(self) -> list[str] | None:
-        """Names of the entries of `mean` and `stds`, if they have any."""
+        """Names of the entries of `mean` and `stds`, or None."""
         return self.strategy.domain.labels
 
     @property
     def sigma(self) -> float:
-        """The overall step size: the geometric mean of the standard deviations of what is searched."""
+        """The overall step size: the geometric mean of the standard deviations of the searched variables."""
         return self.strategy.view(self.state).sigma()
 
     @property
     def axis_ratio(self) -> float:
-        """Longest to shortest axis of the distribution; beyond 100 coordinates that of single coordinates."""
+        """Ratio of the longest to the shortest axis of the distribution; beyond 100 variables, of single variables."""
         return self.strategy.view(self.state).axis_ratio()
 
     @property
     def nfev(self) -> int:
-        """Evaluations that were told."""
+        """Evaluations told so far."""
         return self.ledger.nfev
 
     @property
     def nit(self) -> int:
-        """Generations that have ended."""
+        """Completed generations."""
         strategy, began = self.strategy, self.ledger.began
         own = strategy.view(self.state).generations if strategy.traits.in_parts else None
         return began.generations + (self.ledger.nit - began.nit if own is None else own)
@@ -93,33 +93,33 @@ class VisibleSearch:
 
     @property
     def nfailed(self) -> int:
-        """Evaluations that failed: their value was NaN."""
+        """Failed evaluations, whose value was NaN."""
         return self.ledger.nfailed
 
     @property
     def best_x(self) -> Any:
-        """The best point told, None before there is one."""
+        """The best point so far, or None."""
         best = self.ledger.best_x
         return None if best is None else self.strategy.domain.to_user(best[None])[0]
 
     @property
     def best_f(self) -> float:
-        """The best value told, NaN before there is one."""
+        """The best value so far, or NaN."""
         return self.ledger.best_f
 
     @property
     def ranking(self) -> Ranking:
-        """What is told beside values, and which points are better."""
+        """What is told in addition to values, and which points are better."""
         return self.ledger.ranking
 
     @property
     def best_outcome(self) -> Array | None:
-        """The best value with what was told beside it, None before there is one."""
+        """The best value and what was told with it, or None."""
         return self.ledger.best
 
     @property
     def constraints(self) -> AugmentedLagrangian | None:
-        """What the search knows of its constraints in general: their number, equalities and tolerance."""
+        """The constraints of the search: their number, equalities and tolerance; None without constraints."""
         ranking = self.ledger.ranking
         return ranking if isinstance(ranking, AugmentedLagrangian) else None
 
@@ -131,14 +131,14 @@ class VisibleSearch:
 
     @property
     def feasible(self) -> bool:
-        """Whether the best point fulfills all constraints within their tolerance."""
+        """Whether the best point satisfies all constraints within their tolerance."""
         return self.ledger.feasible
 
     @property
     def multipliers(self) -> Array | None:
-        """Lagrange multipliers of the constraints, positive where active; of equalities with either sign.
+        """Lagrange multipliers of the constraints, positive where active; either sign for equalities.
 
-        With restarts they are those of the run that has found the best point.
+        With restarts they are from the run that found the best point.
         """
         ledger, runs = self.ledger, self.runs
         if runs is not None and runs.found_best(ledger):
@@ -153,17 +153,17 @@ class VisibleSearch:
 
     @property
     def seconds(self) -> float:
-        """Time since the search began, that before `save` included and that between `save` and `load` not."""
+        """Seconds since the search began, not counting the time between `save` and `load`."""
         return self.ledger.clock.seconds
 
     @property
     def noisy(self) -> bool:
-        """Whether the values look noisy, or rugged: the best of each generation varies about one level at random."""
+        """Whether the function looks noisy or rugged: the best values vary at random around one level."""
         return looks_noisy(self.ledger.record)
 
     @property
     def result_fields(self) -> dict[str, Any]:
-        """What the result of a search over this space has besides, by name: nothing over vectors."""
+        """Additional fields of the result of a search over this space, by name: none over vectors."""
         return self.strategy.view(self.state).fields()
 
     record = property(attrgetter("ledger.record"), doc="Best and median values of the generations so far.")

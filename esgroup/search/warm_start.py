@@ -1,4 +1,4 @@
-"""The start of a search from points that are already evaluated."""
+"""Starting a search from evaluated points."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from esgroup.search.arguments import SpaceData
 from esgroup.space import Space
 
 _ALPHA = 0.1  # a standard deviation is at least this share of the spread of all points; Nomura et al.'s, in [0, 1]^d
-_DENSE = 2000  # up to this many coordinates correlations are estimated, too: a matrix of 32 MB
+_DENSE = 2000  # most variables for which correlations are estimated, too: a matrix of 32 MB
 
 
 def start_from_data(X: Any, f: Any, sigma0: Any = None, quantile: float = 0.25) -> tuple[Array, Any, Array | None]:
@@ -31,11 +31,11 @@ def start_from_data(X: Any, f: Any, sigma0: Any = None, quantile: float = 0.25) 
     Parameters
     ----------
     X
-        Points, of shape (n, dim). Those whose value is NaN or inf are left out; at least two must remain.
+        Points, of shape (n, dim). Points whose value is NaN or inf are ignored; at least two must remain.
     f
         Their n values.
     sigma0 : default None
-        Rescales the initial standard deviations: a number becomes their geometric mean; one number per coordinate
+        Rescales the initial standard deviations: a number becomes their geometric mean; one number per variable
         replaces them, so that only the correlations come from the data.
     quantile : default 0.25
         Share of the points that are averaged, above 0 and at most 1.
@@ -43,13 +43,13 @@ def start_from_data(X: Any, f: Any, sigma0: Any = None, quantile: float = 0.25) 
     Returns
     -------
     tuple
-        x0, sigma0 and cov0. Beyond 2000 coordinates only standard deviations are estimated: sigma0 holds them, and
-        cov0 is None.
+        x0, sigma0 and cov0. Beyond 2000 variables only standard deviations are estimated: sigma0 holds them, and cov0
+        is None.
 
     Raises
     ------
     ValueError
-        If an argument is not valid, or all points are the same.
+        If an argument is invalid, or all points are equal.
     """
     points, values = usable(X, f)
     if not 0.0 < checks.real_number("quantile", quantile) <= 1.0:
@@ -87,7 +87,7 @@ def usable(X: Any, f: Any) -> tuple[Array, Array]:
     """Return the points with values below infinity, at least two, and these values."""
     points = checks.real_array("X", X, (None, None))
     if not points.shape[1]:
-        raise ValueError("X must have at least one coordinate, got none")
+        raise ValueError("X must have at least one variable, got none")
     values = outcomes.values(f, len(points))
     good = values < math.inf
     if good.sum() < 2:
@@ -106,10 +106,10 @@ def feasible_rows(strategy: Any, X: Any, f: Any) -> tuple[Array, Array]:
 
 
 def space_from_data(space: Space, X: Any, f: Any, quantile: float = 0.25) -> SpaceData:
-    """Return where the best of evaluated points of a space are.
+    """Return mean and covariance of the best evaluated points of a space.
 
-    Numbers are as in `start_from_data`, in the coordinates that are searched, over the points in which they are active;
-    of all turns of an angle that nearest to the best point counts. The probability of an option is its share of the k
+    Numbers are as in `start_from_data`, in the searched coordinates, over the points in which they are active; an angle
+    is taken in the turn nearest to the best point. The probability of an option is its share of the k
     best points with one more point, spread over all options: (count + q) / (k + 1) with the first probabilities q.
     """
     rows, values = _usable_rows(space, X, f)
@@ -146,7 +146,7 @@ def _usable_rows(space: Space, X: Any, f: Any) -> tuple[Array, Array]:
 
 
 def feasible_named(strategy: Any, X: Any, f: Any) -> tuple[Array, Array]:
-    """Return the rows of points that have the fixed values of a search over a space, and their values."""
+    """Return the rows of points with the fixed values of a search over a space, and their values."""
     rows, values = _usable_rows(strategy.domain.space, X, f)
     inside = strategy.domain.inside(rows)
     return rows[inside], values[inside]

@@ -1,4 +1,4 @@
-"""Named parameters: what there is to search, and the way from dicts to rows of numbers and back.
+"""Named parameters: what to search, and the conversion between dicts and rows of numbers.
 
     >>> from esgroup import Choice, Integer, Real, Space
     >>> space = Space({
@@ -8,11 +8,10 @@
     ... })
 
 A row has one number for every entry of every parameter, in the order of the space: a number as users see it (C itself,
-not its logarithm), an angle in [0, 2 pi), the place of an option among the options of a choice. A dict and its row
-therefore determine each other bit for bit. Where a parameter is inactive, the dict has no entry and the row has the
-parameter's start.
+not its logarithm), an angle in [0, 2 pi), or the index of an option of a choice. A dict and its row therefore determine
+each other bit for bit. If a parameter is inactive, the dict has no entry for it and the row has the parameter's start.
 
-What is searched are coordinates u: the logarithm of a number with log=True, an angle that is not wrapped, otherwise the
+The search works in coordinates u: the logarithm of a number with log=True, an angle that is not wrapped, otherwise the
 number itself. `Columns` holds them for all numbers of a space at once.
 """
 

@@ -21,7 +21,7 @@ Indices = NDArray[np.int64]
 
 
 class Condition(NamedTuple):
-    """A parameter is active only where another one has certain values."""
+    """A parameter is active only if another one has certain values."""
 
     parent: int
     column: int  # of the parent, in a row
@@ -31,7 +31,7 @@ class Condition(NamedTuple):
 @checks.explained
 @dataclass(frozen=True)
 class Space:
-    """Named parameters. It is the start of a `Searcher` or of `minimize`, whose points are then dicts.
+    """Named parameters. Pass a Space as the start to `Searcher` or `minimize`; points are then dicts.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Space:
     Raises
     ------
     ValueError, TypeError
-        If a parameter is not valid; the message names it.
+        If a parameter is invalid; the message names it.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Space:
     ('n', 'kind', 'x')
     """
 
-    parameters: Any  # in the end ((name, parameter), ...)
+    parameters: Any  # stored as ((name, parameter), ...)
 
     def __post_init__(self) -> None:
         given = self.parameters
@@ -66,7 +66,7 @@ class Space:
             raise ValueError("parameters must have at least one parameter, got none")
         for name, parameter in self.parameters:
             if not isinstance(name, str):
-                raise TypeError(f"parameters must have names that are texts, got {name!r}")
+                raise TypeError(f"parameters must have names that are strings, got {name!r}")
             one_by_one.check(name, parameter)
         _ = self._order, self.columns  # which check conditions and numbers
 
@@ -94,7 +94,7 @@ class Space:
         return f"Space({dict(self.parameters)!r})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"parameters": self.parameters}  # what is derived from it need not travel
+        return {"parameters": self.parameters}  # the rest is derived from it
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
@@ -114,7 +114,7 @@ class Space:
 
     @cached_property
     def is_choice(self) -> Mask:
-        """Which entries of a row are places of options, (dim,)."""
+        """Which entries of a row are indices of options, (dim,)."""
         return np.array([isinstance(parameter, Choice) for _, parameter in self.parameters])[self.owners]
 
     @cached_property
@@ -128,7 +128,7 @@ class Space:
 
     @cached_property
     def columns(self) -> Columns:
-        """The numbers, in the order of the entries that are no choices."""
+        """The numbers, in the order of the entries that are not choices."""
         parts = [one_by_one.columns_of(name, one) for name, one in self.parameters if not isinstance(one, Choice)]
         none = one_by_one.columns_of("", Angle()).taken([])  # the right types if there are no numbers
         return Columns(*(np.concatenate(arrays) for arrays in zip(none, *parts, strict=True)))
@@ -155,7 +155,7 @@ class Space:
 
     @cached_property
     def _conditions(self) -> tuple[tuple[Condition, ...], ...]:
-        """For every parameter its conditions."""
+        """The conditions of every parameter."""
         found = []
         for name, parameter in self.parameters:
             when = () if parameter.when is None else parameter.when
@@ -172,7 +172,7 @@ class Space:
         parent = self._by_name[other]
         if not isinstance(parent, (Choice, Integer)) or parent.dimensions is not None:
             what = f"{parent.noun}{'' if parent.dimensions is None else ' with a shape'}"
-            raise ValueError(f"when of {name!r} must name a single choice or whole number, but {other!r} is {what}")
+            raise ValueError(f"when of {name!r} must name a single choice or integer, but {other!r} is {what}")
         is_option = isinstance(parent, Choice) and one_by_one.place_of(parent, wanted) is not None
         values = list(wanted) if isinstance(wanted, tuple) and not is_option else [wanted]
         if not values:
@@ -184,13 +184,13 @@ class Space:
 
     @cached_property
     def _order(self) -> tuple[int, ...]:
-        """Parameters in an order in which those on which others depend come first."""
+        """Parameters in an order in which each one comes after those it depends on."""
         parents = {i: [condition.parent for condition in own] for i, own in enumerate(self._conditions)}
         try:
             return tuple(TopologicalSorter(parents).static_order())
         except CycleError as error:
             names = ", ".join(repr(self.names[i]) for i in sorted(set(error.args[1])))
-            raise ValueError(f"when must not lead in a circle, got one among {names}") from None
+            raise ValueError(f"when conditions must not be circular, but those of {names} are") from None
 
     def active(self, rows: Array) -> Mask:
         """Which entries of rows (n, dim) belong to parameters that are active there."""
@@ -213,7 +213,7 @@ class Space:
         return any(self._conditions)
 
     def reachable(self, row: Array, free: Mask) -> Mask:
-        """Which entries can be active at all if only those that are `free` can differ from a row, (dim,)."""
+        """Which entries can be active at all if only the `free` ones can differ from a row, (dim,)."""
         on = np.ones(len(self), dtype=bool)
         for i in self._order:
             for parent, column, values in self._conditions[i]:
@@ -233,9 +233,9 @@ class Space:
         return found
 
     def rows(self, name: str, points: Any, canonical: Array | None = None) -> Array:
-        """The rows of dicts; ValueError if one is not a point of the space. `name` is that of the argument.
+        """The rows of dicts; ValueError if one is not a point of the space. `name` is the name of the argument.
 
-        Inactive entries are those of the row `canonical`, by default `start`.
+        Inactive entries are taken from the row `canonical`, by default `start`.
         """
         if isinstance(points, Mapping):
             return self._row(name, points, canonical)[None]
@@ -264,7 +264,7 @@ class Space:
         return row
 
     def place(self, what: str, name: Any) -> slice:
-        """Where a parameter is in a row; ValueError, which begins with `what`, if there is none of this name."""
+        """Where a parameter is in a row; a ValueError that begins with `what` if there is none with this name."""
         if name not in self._by_name:
             raise ValueError(f"{what} must have names of the space, got {name!r}")
         return self.slices[self.names.index(name)]
@@ -274,7 +274,7 @@ class Space:
         return one_by_one.entries(f"{what}[{name!r}] must be", self._by_name[name], value)
 
     def value_at_start(self, name: str) -> Any:
-        """The value of a parameter where the search begins, whether it is active there or not."""
+        """The value of a parameter where the search starts, whether or not it is active there."""
         return one_by_one.values_of(self._by_name[name], self.start[None, self.place("name", name)])[0]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The kinds of parameters, and one of them at a time: its checks, its values as entries of a row, its coordinates."""
+"""The kinds of parameters, and the functions for a single one: checks, values as entries of a row, coordinates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Shape = int | Sequence[int] | None
 TURN = 2 * math.pi
 _SHARE = 0.25  # of the range of u between two bounds: the first standard deviation by default, as for any search
 _OF_START = 0.3  # of the largest |start|: the first standard deviation of a number without a range
-_CHANCE = 0.5  # of all options but the start together, at first
+_CHANCE = 0.5  # initial probability of all options except the start
 _MOST_INTEGER = 2**53  # up to which every integer is a float64
 
 
@@ -29,7 +29,7 @@ _MOST_INTEGER = 2**53  # up to which every integer is a float64
 
 @dataclass(frozen=True)
 class Parameter:
-    """What all parameters have. It is checked when a `Space` is made of it, so that errors can name it."""
+    """The base of all parameters. A `Space` checks them, so that errors can name them."""
 
     noun: ClassVar[str] = "a parameter"
 
@@ -39,19 +39,19 @@ class Parameter:
 
     @property
     def dimensions(self) -> tuple[int, ...] | None:
-        """The shape of its values, None for single ones."""
+        """The shape of its values, None for single values."""
         shape: Any = getattr(self, "shape", None)
         return (shape,) if isinstance(shape, int) else shape
 
     @property
     def size(self) -> int:
-        """How many entries a row has for it."""
+        """How many entries it has in a row."""
         return 1 if self.dimensions is None else math.prod(self.dimensions)
 
 
 @dataclass(frozen=True)
 class _Number(Parameter):
-    """What real and whole numbers have."""
+    """The base of real numbers and integers."""
 
     lower: float | None = None
     upper: float | None = None
@@ -70,19 +70,18 @@ class Real(_Number):
     Parameters
     ----------
     lower, upper
-        The bounds; None where there is none.
+        The bounds; None for no bound.
     log
-        Whether it is searched on the scale of its logarithm; its bounds are then positive.
+        Whether to search on a logarithmic scale; the bounds must then be positive.
     start
-        Where the search begins; by default in the middle of the bounds (of their logarithms), at 0 if one is missing.
+        Where the search starts; by default the middle of the bounds (of their logarithms), or 0 if a bound is missing.
     width
-        First standard deviation; with log=True that of the natural logarithm, so that 0.7 means a factor of 2. By
-        default a quarter of the range between the bounds; if one is missing, 0.3 |start|, or 1 with log=True or where
-        start is 0.
+        First standard deviation; with log=True, of the natural logarithm, so that 0.7 means a factor of 2. By default a
+        quarter of the range between the bounds; if one is missing, 0.3 |start|, or 1 with log=True or if start is 0.
     shape
         The length or the shape of an array of such numbers, which all have the same bounds.
     when
-        For which values of other parameters there is this one: {"kernel": "rbf"} or {"kernel": ("rbf", "poly")}.
+        The values of other parameters for which this one is active: {"kernel": "rbf"} or {"kernel": ("rbf", "poly")}.
 
     Examples
     --------
@@ -100,14 +99,14 @@ class Real(_Number):
 @checks.explained
 @dataclass(frozen=True)
 class Integer(_Number):
-    """A whole number, or an array of them.
+    """An integer, or an array of integers.
 
     Parameters
     ----------
     lower, upper
-        The bounds, both included; None where there is none.
+        The bounds, both inclusive; None for no bound.
     log, start, width, shape, when
-        As for `Real`. The width is that before rounding, and at least 0.5 by default.
+        As for `Real`. The width is before rounding, and at least 0.5 by default.
 
     Examples
     --------
@@ -121,7 +120,7 @@ class Integer(_Number):
     lower: int | None = None
     upper: int | None = None
 
-    noun: ClassVar[str] = "a whole number"
+    noun: ClassVar[str] = "an integer"
 
 
 @checks.explained
@@ -132,7 +131,7 @@ class Angle(Parameter):
     Parameters
     ----------
     start
-        Where the search begins, by default at 0.
+        Where the search starts, by default at 0.
     width
         First standard deviation in radians, by default pi / 2.
     shape, when
@@ -169,11 +168,11 @@ class Choice(Parameter):
     Parameters
     ----------
     *options
-        The options, no two of which are equal.
+        The options, all different.
     start
-        The option that is the likeliest at first; by default all are equally likely.
+        The option that is most likely at first; by default all are equally likely.
     width
-        The chance of all other options together at first, between 0 and 1; by default 1/2 if there is a start.
+        The initial probability of all other options together, between 0 and 1; by default 1/2 if there is a start.
     shape
         The length or the shape of an array (of objects) with an option in each entry.
     when
@@ -206,7 +205,7 @@ class Choice(Parameter):
 
     @classmethod
     def stored(cls, options: tuple[Any, ...], **others: Any) -> Choice:
-        """Return the choice whose fields are given by name, as a file has them."""
+        """Return the choice with these fields, given by name, as in a file."""
         return cls(*options, **others)
 
     @cached_property
@@ -216,7 +215,7 @@ class Choice(Parameter):
 
     @cached_property
     def places(self) -> dict[Any, int]:
-        """The place of each option."""
+        """The index of each option."""
         return {option: i for i, option in enumerate(self.options)}
 
 
@@ -224,7 +223,7 @@ KINDS = (Real, Integer, Angle, Choice)
 
 
 def _plain(value: Any) -> Any:
-    """Arrays and lists as tuples, and NumPy's numbers as Python's, so that parameters can be compared and stored."""
+    """Arrays and lists as tuples, and NumPy numbers as Python's, so that parameters can be compared and stored."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     return tuple(_plain(part) for part in value) if isinstance(value, (list, tuple)) else value
@@ -244,15 +243,15 @@ class Columns(NamedTuple):
     width: Array
     lower: Array  # -inf where open
     upper: Array
-    integer: Mask  # those that the search is to round: not the ones with a logarithm
+    integer: Mask  # those that the search rounds: not the logarithmic ones
     log: Mask
-    whole: Mask  # whole numbers of both kinds
+    whole: Mask  # integers of both kinds
     angle: Mask
     least: Array  # bounds of the row itself
     most: Array
 
     def taken(self, among: Any) -> Columns:
-        """Those columns that an index or a mask selects."""
+        """The columns that an index or a mask selects."""
         return Columns(*(part[among] for part in self))
 
     def rows(self, u: Array) -> Array:
@@ -268,7 +267,7 @@ class Columns(NamedTuple):
         return x
 
     def coordinates(self, rows: Array, near: Array) -> Array:
-        """Coordinates u of rows; of all turns of an angle the one nearest to the point `near`."""
+        """Coordinates u of rows, with each angle in the turn nearest to the point `near`."""
         u = rows.copy()
         u[:, self.log] = np.log(rows[:, self.log])
         turns = np.rint((near[self.angle] - rows[:, self.angle]) / TURN)
@@ -286,7 +285,7 @@ def wrapped(angles: Array) -> Array:
 
 
 def spelled(given: Any) -> str:
-    """How to write a parameter: one that is given, or what is given in the place of one."""
+    """How to write a parameter, or what was given instead of one."""
     if isinstance(given, Parameter):
         named = {one.name: getattr(given, one.name) for one in fields(given) if one.name != "options"}
         defaults = {one.name: one.default for one in fields(given)}
@@ -306,7 +305,7 @@ def spelled(given: Any) -> str:
 
 
 def place_of(choice: Choice, value: Any) -> int | None:
-    """The place of an option; None if there is no such option."""
+    """The index of an option; None if there is no such option."""
     try:
         return choice.places.get(value)
     except TypeError:  # it cannot be hashed
@@ -314,7 +313,7 @@ def place_of(choice: Choice, value: Any) -> int | None:
 
 
 def check(name: str, parameter: Any) -> None:
-    """Refuse a parameter that is not valid; numbers are checked further in `columns_of`."""
+    """Refuse an invalid parameter; `columns_of` checks numbers further."""
     if not isinstance(parameter, KINDS):
         wanted = "a Real, Integer, Choice or Angle"
         raise TypeError(f"the parameter {name!r} must be {wanted}, got {parameter!r}: write {spelled(parameter)}")
@@ -346,7 +345,7 @@ def _check_options(name: str, choice: Choice) -> None:
     if choice.start is not None and place_of(choice, choice.start) is None:
         raise ValueError(f"start of {name!r} must be one of its options, got {choice.start!r}")
     if choice.width is not None and not 0 < checks.real_number(f"width of {name!r}", choice.width) < 1:
-        raise ValueError(f"width of {name!r} must be a chance between 0 and 1, got {choice.width!r}")
+        raise ValueError(f"width of {name!r} must be a probability between 0 and 1, got {choice.width!r}")
 
 
 def first_chances(choice: Choice) -> tuple[float, ...]:
@@ -371,7 +370,7 @@ def _bounds(name: str, parameter: Real | Integer | Angle) -> tuple[float, float]
     if isinstance(parameter, Integer):
         for side, bound in (("lower", least), ("upper", most)):
             if math.isfinite(bound) and (bound != int(bound) or abs(bound) > _MOST_INTEGER):
-                raise ValueError(f"{side} of {name!r} must be a whole number up to 2^53, got {bound!r}")
+                raise ValueError(f"{side} of {name!r} must be an integer up to 2^53, got {bound!r}")
     if checks.flag(f"log of {name!r}", parameter.log):
         if isinstance(parameter, Integer):
             least = max(least, 1.0) if parameter.lower is None else least
@@ -382,7 +381,7 @@ def _bounds(name: str, parameter: Real | Integer | Angle) -> tuple[float, float]
 
 
 def columns_of(name: str, parameter: Any) -> Columns:
-    """The numbers of a parameter in the coordinates that are searched."""
+    """The numbers of a parameter in the searched coordinates."""
     size, least, most = parameter.size, *_bounds(name, parameter)
     log, whole, angle = bool(parameter.log), isinstance(parameter, Integer), isinstance(parameter, Angle)
     low, high = least, most
@@ -417,13 +416,13 @@ def _broadcast(what: str, name: str, parameter: Any, value: Any) -> Array:
 
 
 def _first(name: str, parameter: Any, least: float, most: float, log: bool, whole: bool) -> Array:
-    """The start of a number as users see it, one for every entry."""
+    """The start of a number as users see it, one per entry."""
     if parameter.start is not None:
         start = _broadcast("start", name, parameter, parameter.start)
         if ((start < least) | (start > most)).any() or (log and (start <= 0).any()):
             raise ValueError(f"start of {name!r} must be from {least:g} to {most:g}, got {parameter.start!r}")
         if whole and (start != np.rint(start)).any():
-            raise ValueError(f"start of {name!r} must be a whole number, got {parameter.start!r}")
+            raise ValueError(f"start of {name!r} must be an integer, got {parameter.start!r}")
         return start
     if math.isfinite(most) and math.isfinite(least) and (least > 0 or not log):
         middle = math.sqrt(least) * math.sqrt(most) if log else least + (most - least) / 2
@@ -436,7 +435,7 @@ def _first(name: str, parameter: Any, least: float, most: float, log: bool, whol
 
 
 def entry(before: str, parameter: Any, value: Any) -> float:
-    """A single value as a row has it; `before` begins the message of an error."""
+    """A single value as an entry of a row; error messages begin with `before`."""
     if isinstance(parameter, Choice):
         place = place_of(parameter, value)
         if place is None:
@@ -477,7 +476,7 @@ def entries(before: str, parameter: Any, value: Any) -> Any:
 
 
 def values_of(parameter: Any, entries: Array) -> list[Any]:
-    """The values that users see of the entries of several rows, (n, size)."""
+    """The entries of several rows, (n, size), as the values that users see."""
     values: NDArray[Any] = entries
     if isinstance(parameter, Choice):
         values = parameter.table[entries.astype(np.int64)]
@@ -488,7 +487,7 @@ def values_of(parameter: Any, entries: Array) -> list[Any]:
 
 
 def shaped(parameter: Any, values: NDArray[Any]) -> Any:
-    """The values of the entries of a row as one value, or as an array of their own that cannot be changed."""
+    """The entries of a row as one value, or as a new read-only array."""
     if parameter.dimensions is None:
         return values.item()
     return checks.read_only(values.reshape(parameter.dimensions).copy())

@@ -1,7 +1,7 @@
-"""When a search ends: rules, their composition, limits and tolerances.
+"""When a search stops: rules, their composition, limits and tolerances.
 
-A rule looks at a search and returns the reason to stop as a text, or None. `minimize(..., stop=)` and
-`Searcher(..., stop=)` take rules besides those that every search has.
+A rule looks at a search and returns the reason to stop as a string, or None. `minimize(..., stop=)` and
+`Searcher(..., stop=)` take rules in addition to the built-in ones.
 """
 
 from esgroup.stopping.base import Rule

@@ -1,4 +1,4 @@
-"""What a reason to stop is: a rule that looks at a search, and what rules are composed of."""
+"""Stopping rules and their composition."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from esgroup.stopping.budgets import Limits
     from esgroup.stopping.values import Record
 
-TOLERANCE, REACHED, BUDGET, OTHER = range(4)  # status of a result that has ended for a reason of that kind
+TOLERANCE, REACHED, BUDGET, OTHER = range(4)  # status of a result that stopped for this kind of reason
 
 Answer = str | dict[str, str] | None
 
 
 class View(Protocol):
-    """A search as rules, lines of progress and histories see it: a Searcher, or all runs of one with restarts together.
+    """A search as stopping rules, progress bars and histories see it: a Searcher, with all its runs together.
 
     `restart`, the number of restarts so far, may be missing.
     """
@@ -50,9 +50,10 @@ class View(Protocol):
 
 
 class Rule(ABC):
-    """A reason to stop, as an object: it looks at a search, and keeps nothing.
+    """A stopping rule: it looks at a search and has no state.
 
-    Two rules make one: `first & second` holds where both do, `first | second` where one does; either may be a function.
+    Combine two rules, either of which may be a function: `first & second` holds if both do, `first | second` if either
+    does.
 
     Examples
     --------
@@ -72,21 +73,21 @@ class Rule(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The key of its reason in `result.stop`; in a class of one's own mostly a line `name = "..."`."""
+        """The key of its reason in `result.stop`; in a class of your own usually a line `name = "..."`."""
 
     @property
     def status(self) -> int:
-        """The status of a result that it ends: 0 a tolerance or 1 a target, both a success; 2 a budget; else 3."""
+        """The status of the result: 0 a tolerance or 1 a target, which are successes; 2 a budget; 3 anything else."""
         return OTHER
 
     @property
     def of_run(self) -> bool:
-        """Whether, with restarts, it ends a run only, and the next one begins; all others end the search."""
+        """Whether, with restarts, it ends only the current run and the next one starts; other rules end the search."""
         return False
 
     @abstractmethod
     def look(self, view: Any) -> Answer:
-        """Return the reason to stop as a text, several by name, or None to go on. `view` is the search."""
+        """Return the reason to stop as a string, several as a dict, or None to continue. `view` is the search."""
 
     def __and__(self, other: Rule | Callable[[Any], str | bool | None]) -> Rule:
         return Both(self, as_rule(other))
@@ -117,7 +118,7 @@ class _Pair(Rule):
 
 
 class Both(_Pair):
-    """Holds where both rules do; a success if one of them is."""
+    """Holds if both rules do; a success if either is."""
 
     sign = "&"
 
@@ -132,7 +133,7 @@ class Both(_Pair):
 
 
 class Either(_Pair):
-    """Holds where one of two rules does; a success if both of them are."""
+    """Holds if either rule does; a success if both are."""
 
     sign = "|"
 
@@ -151,7 +152,7 @@ def _text(answer: Answer) -> str:
 
 @dataclass(frozen=True)
 class ByFunction(Rule):
-    """A function of a search as a rule: it returns a text or True to stop, None or False to go on."""
+    """A function of a search as a rule: it returns a string or True to stop, None or False to continue."""
 
     function: Callable[[Any], str | bool | None]
 
@@ -162,10 +163,10 @@ class ByFunction(Rule):
     def look(self, view: Any) -> str | None:
         answer = self.function(view)
         if isinstance(answer, (bool, np.bool_)):
-            return f"{self.name}() says so" if answer else None
+            return f"{self.name}() returned True" if answer else None
         if answer is None or isinstance(answer, str):
             return answer
-        raise TypeError(f"{self.name}(), a rule of stop, must return a text, True, False or None, got {answer!r}")
+        raise TypeError(f"{self.name}(), passed as stop, must return a string, True, False or None, got {answer!r}")
 
 
 OwnRule = Rule | Callable[[Any], str | bool | None]
@@ -173,12 +174,12 @@ Stop = OwnRule | Sequence[OwnRule]  # what an argument `stop` may be
 
 
 def as_rule(given: Any) -> Rule:
-    """Return a rule, or a function with a name as one; TypeError if it is neither."""
+    """Return a rule, or wrap a named function as one; TypeError if it is neither."""
     if isinstance(given, Rule):
         return given
     if callable(given) and not isinstance(given, type) and getattr(given, "__name__", "<").isidentifier():
         return ByFunction(given)
-    what = "a rule of esgroup.stopping, a function of the search that has a name, or a list of them"
+    what = "a rule of esgroup.stopping, a named function of the search, or a list of these"
     raise TypeError(f"stop must be {what}, got {checks.shown(given)}")
 
 

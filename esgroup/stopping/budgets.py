@@ -1,4 +1,4 @@
-"""Limits that a caller sets, and the status of a result for the reasons to stop."""
+"""Limits that a caller sets, and the status of a result by its reasons to stop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from esgroup.stopping.base import BUDGET, OTHER, REACHED, TOLERANCE, Rule
 
 TARGET = "target"
 TOLERANCES = ("tolx", "tolfun", "gtol", "dof", "limit", "modes", "width")
-CONTRADICTIONS = ("resolution", "divergence", "failed", "flat")  # where one of these holds, no tolerance means anything
+CONTRADICTIONS = ("resolution", "divergence", "failed", "flat")  # if one of these holds, tolerances are meaningless
 BUDGETS = ("max_evals", "max_iters", "max_time")
 _STATUS = dict.fromkeys(TOLERANCES, TOLERANCE) | {TARGET: REACHED} | dict.fromkeys(BUDGETS, BUDGET)
 
@@ -34,7 +34,7 @@ def parse_limits(max_evals: Any = None, max_iters: Any = None, max_time: Any = N
     Parameters
     ----------
     max_evals, max_iters
-        Whole numbers of evaluations and iterations (1e4 is accepted), or None or inf for no limit.
+        Integer numbers of evaluations and iterations (1e4 is accepted), or None or inf for no limit.
     max_time
         Seconds, or None or inf for no limit.
     target
@@ -54,7 +54,7 @@ def parse_limits(max_evals: Any = None, max_iters: Any = None, max_time: Any = N
 
 
 def _whole(name: str, value: Any) -> int | None:
-    """Check a budget; 1e4 counts as a whole number."""
+    """Check a budget; 1e4 counts as an integer."""
     if _is(math.inf, value):
         return None
     value = int(value) if isinstance(value, float) and value.is_integer() else value
@@ -66,7 +66,7 @@ def _is(unlimited: float, value: Any) -> bool:
 
 
 class Totals(NamedTuple):
-    """What budgets look at, for computations that are no search."""
+    """The counts that budgets look at, for computations other than searches."""
 
     nfev: int
     nit: int
@@ -77,7 +77,7 @@ class Totals(NamedTuple):
 
 @dataclass(frozen=True)
 class Target(Rule):
-    """Holds as soon as the best value, of a feasible point, is at or below this one."""
+    """Holds as soon as the best feasible value is at or below the target."""
 
     value: float
     name = TARGET
@@ -88,18 +88,18 @@ class Target(Rule):
 
     def look(self, view: Any) -> str | None:
         if view.best_f <= self.value and view.feasible:
-            return f"the best value {view.best_f:.6g} is at or below the target {self.value:.6g}"
+            return f"target {self.value:.6g} reached (best value {view.best_f:.6g})"
         return None
 
 
 @dataclass(frozen=True)
 class _Budget(Rule):
-    """Holds as soon as so much of what it counts is used up."""
+    """Holds as soon as the budget is used up."""
 
     most: float
     status = BUDGET
     counts: ClassVar[str]  # in the search
-    text: ClassVar[str]  # of what was used and what there is
+    text: ClassVar[str]  # with what was used, and the limit
 
     def __post_init__(self) -> None:
         parse_limits(**{self.name: self.most})
@@ -110,27 +110,27 @@ class _Budget(Rule):
 
 
 class MaxEvals(_Budget):
-    """Holds after so many evaluations."""
+    """Holds after this many evaluations."""
 
     name = "max_evals"
     counts = "nfev"
-    text = "{:,} evaluations were made, max_evals is {:,}"
+    text = "limit of {1:,} evaluations reached ({0:,} made)"
 
 
 class MaxIters(_Budget):
-    """Holds after so many generations."""
+    """Holds after this many generations."""
 
     name = "max_iters"
     counts = "nit"
-    text = "{:,} generations were made, max_iters is {:,}"
+    text = "limit of {1:,} generations reached ({0:,} made)"
 
 
 class MaxTime(_Budget):
-    """Holds after so many seconds."""
+    """Holds after this many seconds."""
 
     name = "max_time"
     counts = "seconds"
-    text = "{:.3g} s have passed, max_time is {:.3g}"
+    text = "limit of {1:.3g} s reached ({0:.3g} s elapsed)"
 
 
 @lru_cache(maxsize=64)
@@ -142,7 +142,7 @@ def budget_rules(limits: Limits) -> tuple[Rule, ...]:
 
 
 def budget_reasons(limits: Limits, totals: Any) -> dict[str, str]:
-    """Return the limits that are reached, with an explanation of each; `totals` are `Totals`, or a search."""
+    """Return the limits that are reached, each with an explanation; `totals` is a `Totals` or a search."""
     found: dict[str, str] = {}
     for rule in budget_rules(limits):
         if isinstance(text := rule.look(totals), str):
@@ -153,7 +153,7 @@ def budget_reasons(limits: Limits, totals: Any) -> dict[str, str]:
 def status_of(reasons: Collection[str], others: Mapping[str, int] = MappingProxyType({})) -> int:
     """Return the status of a result: -1 still running, 0 a tolerance, 1 the target, 2 a budget, 3 anything else.
 
-    `others` has the status of rules that a user has set, by name.
+    `others` has the status of user-defined rules, by name.
     """
     if not reasons:
         return -1

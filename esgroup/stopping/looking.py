@@ -1,4 +1,4 @@
-"""Looking at all rules of a search: limits, those of every search, those of its strategy, and those of its user."""
+"""Checking all rules of a search: limits, the general rules, and those of its strategy and of its user."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from esgroup.stopping.values import NARROW, Failed, Look, Stagnation, short_span
 
 
 class Looked(NamedTuple):
-    """A rule as it is looked at."""
+    """A rule and how often to check it."""
 
     name: str
-    every: int  # moves between two looks, after which the answer stands until the next; 0: always look
+    every: int  # moves between two checks; the answer holds until the next one; 0: check every time
     look: Callable[..., Answer]
     of_state: bool = False  # whether it looks at the state and the first spread, as a `Criterion` does
-    waits_at: float = 0.0  # size of the distribution at which the reason NARROW waits as long as values get better
+    waits_at: float = 0.0  # size of the distribution at which the reason NARROW waits while values improve
 
 
 def rules_of(strategy: Any) -> tuple[Looked, ...]:
-    """Return the rules that every search with this strategy has: what depends on sizes only is computed here, once."""
+    """Return the rules of every search with this strategy; whatever depends only on sizes is computed here, once."""
     values = [Looked("failed", 0, Failed().look), Looked("tolfun", 0, TolFun(0.0, short_span(strategy)).look)]
     if strategy.traits.patience < math.inf:  # sorting a long history in every generation would be expensive
         values.append(Looked("stagnation", 10, Stagnation().look))
@@ -32,9 +32,9 @@ def rules_of(strategy: Any) -> tuple[Looked, ...]:
 
 
 def look_at(search: Any) -> dict[str, str]:
-    """Return why a Searcher should end, by name: limits are those of all runs, all else concerns the present one.
+    """Return why a Searcher should stop, by name: limits apply to all runs, everything else to the current one.
 
-    Rules of a user are looked at after the first generation: with restarts, one that always holds would never end.
+    User-defined rules wait for the end of the first generation: with restarts, one that always holds would never end.
     """
     found = budget_reasons(search.limits, search)
     strategy, ledger, state, first = search.strategy, search.ledger, search.state, search.first_spread
@@ -58,7 +58,7 @@ def look_at(search: Any) -> dict[str, str]:
     for rule in search.rules if nit else ():
         if answer := rule.look(search):
             if not isinstance(answer, str | dict):
-                raise TypeError(f"the rule {rule.name!r} must return a text, a dict or None, got {answer!r}")
+                raise TypeError(f"the rule {rule.name!r} must return a string, a dict or None, got {answer!r}")
             found |= _by_name(rule.name, answer)
     return found
 

@@ -13,15 +13,15 @@ from esgroup.stopping.values import TOL_FUN, moves, short_span
 
 @dataclass(frozen=True)
 class TolX(Rule):
-    """Holds where all standard deviations, `search.stds`, are below a number, in the units of x.
+    """Holds if all standard deviations, `search.stds`, are below a tolerance, in the units of x.
 
-    It is absolute, not relative to sigma0; in a `Space` it is that of the logarithm where log=True. Whole numbers and
-    choices keep some spread, so that it does not end a search over some of them: a function of the search can.
+    The tolerance is absolute, not relative to sigma0; in a `Space` it applies to the logarithm where log=True. Integers
+    and choices keep some spread, so this rule does not end a search that has any; use a function of the search instead.
 
     Parameters
     ----------
     tolerance
-        The number.
+        The tolerance.
 
     Examples
     --------
@@ -50,17 +50,17 @@ class TolX(Rule):
 
 @dataclass(frozen=True)
 class TolFun(Rule):
-    """Holds where the best values of some generations, and all values of the last one, differ by no more than a number.
+    """Holds if the best values of recent generations, and all values of the last one, differ by at most a tolerance.
 
-    Where they differ by no more than rounding it holds for every number; a search looks for that by itself.
+    It also holds, for any tolerance, if they differ only by rounding error; every search checks this by itself.
 
     Parameters
     ----------
     tolerance
-        The number, in the units of the values.
+        The tolerance, in the units of the values.
     generations : default None
-        How many of the last generations; by default 10 + 30 n / lambda for n coordinates and lambda values in each,
-        those of TolHistFun in the CMA-ES tutorial.
+        How many recent generations; the default is 10 + 30 n / lambda for n variables and lambda values per generation,
+        as TolHistFun in the CMA-ES tutorial.
 
     Examples
     --------
@@ -86,19 +86,19 @@ class TolFun(Rule):
         record = view.record
         best, worst = record.best, record.worst
         span = self.generations or short_span(view.strategy)
-        # values of the last generation alone that are too far apart: size is that of all, at most twice that of these
+        # the last generation alone already differs too much: the size of all values is at most twice that of these
         if len(best) < span or worst - best[-1] > max(self.tolerance, 2 * TOL_FUN * max(abs(worst), abs(best[-1]))):
             return None
         recent = [*itertools.islice(reversed(best), span), worst]
         low, high = min(recent), max(recent)
-        gap = 0.0 if low == high else high - low  # also of infinite ones
+        gap = 0.0 if low == high else high - low  # also for infinite values
         rounding = TOL_FUN * max(abs(low), abs(high))
         if not (gap == 0.0 or gap <= max(self.tolerance, rounding) < math.inf):
             return None
-        least = "rounding" if gap <= rounding else f"the tolerance {self.tolerance:g}"
+        least = "rounding error" if gap <= rounding else f"the tolerance {self.tolerance:g}"
         found = {"tolfun": f"the values of {span} {moves(view.strategy)} differ by {gap:.3g}, no more than {least}"}
         if not record.varied:
-            found["flat"] = "no two values differed by more than rounding: there was nothing to go by"
+            found["flat"] = "the function is constant to rounding error"
         return found
 
 

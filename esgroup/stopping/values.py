@@ -1,4 +1,4 @@
-"""What the values of a search say: there are none, they get better no more, they look noisy."""
+"""Rules about values: none are available, they no longer improve, they look noisy."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from esgroup.checks import Array
 from esgroup.stopping.base import Rule, View
 
 TOL_FUN = 1e-13  # of the values: a thousand times their resolution
-NARROW = "narrow"  # a reason of a distribution as narrow as it may become: it is "tolx" unless `still_improving`
+NARROW = "narrow"  # the distribution is as narrow as allowed: reported as "tolx" unless `still_improving`
 FAILED = 10  # generations in a row without a value
 # Generations before which a search does not stagnate. Without it the rule ended 33 of 210 searches (bbob f7, 13, 19,
-# 20, 21, 23, 24 with 5, 10, 20 coordinates, 3 or 4 population sizes), and 12 of them would have reached 20 more of the
-# targets 1e2 ... 1e-8; from 300 generations on it would have cost 11 targets, from 500 on 6, from 700 on 3.
+# 20, 21, 23, 24 with 5, 10, 20 variables, 3 or 4 population sizes), and 12 of them would have reached 20 more of the
+# targets 1e2 ... 1e-8. Starting at 300 generations it would have cost 11 targets, at 500 6, at 700 3.
 LEAST_AGE = 500
-# Generations, at least, whose best values are compared to see whether they are noisy, and how large a spread of values
-# in a generation is more than rounding. Chosen with the limit below on bbob instances 1-5 (see `looks_noisy`).
+# Least number of generations whose best values are compared to detect noise, and the spread of values in a generation
+# that counts as more than rounding. Chosen with the limit below on bbob instances 1-5 (see `looks_noisy`).
 LEAST_COMPARED = 150
 ROUNDING = 1e-9
 INDEPENDENT = 1.5
@@ -30,7 +30,7 @@ _MOST_HISTORY = 20_000
 
 
 class Look(NamedTuple):
-    """What a criterion said last, and in which generation."""
+    """The last answer of a criterion, and its generation."""
 
     reasons: dict[str, str]
     nit: int
@@ -42,10 +42,10 @@ class Record:
 
     best: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_HISTORY))
     median: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_HISTORY))
-    worst: float = math.nan  # of the last generation, failed runs apart
+    worst: float = math.nan  # of the last generation, without failed evaluations
     failed_in_a_row: int = 0
     varied: bool = False  # whether values have ever differed, within a generation or from one to the next
-    looks: dict[str, Look] = field(default_factory=dict)  # expensive criteria are re-checked every few generations
+    looks: dict[str, Look] = field(default_factory=dict)  # expensive criteria are checked every few generations
 
     def add(self, ranked: list[float]) -> None:
         """Note the values of a generation, from best to worst, failed ones (NaN) last."""
@@ -67,26 +67,26 @@ class Record:
 
 @dataclass(frozen=True)
 class Failed(Rule):
-    """Holds where no evaluation of ten generations in a row gave a value."""
+    """Holds if all evaluations of ten generations in a row failed."""
 
     name = "failed"
     of_run = True
 
     def look(self, view: View) -> str | None:
         number = view.record.failed_in_a_row
-        return None if number < FAILED else f"no evaluation of the last {number} {moves(view.strategy)} gave a value"
+        return None if number < FAILED else f"all evaluations of the last {number} {moves(view.strategy)} failed"
 
 
 @dataclass(frozen=True)
 class Stagnation(Rule):
-    """Holds where neither the best nor the median value got better: medians of the first and last 30 per cent.
+    """Holds if neither the best nor the median value improves, by medians of the first and the last 30 percent.
 
     Parameters
     ----------
     generations : default None
-        How many of the last generations are compared. By default the tutorial's Stagnation: 100 + 100 n^1.5 / lambda or
-        a fifth of all, as in pycma, and so is the age of a search at which it counts, 500 generations: on rugged
-        functions values stand still, and the distribution wanders, until it finds a valley.
+        How many recent generations are compared. The default is the tutorial's Stagnation: 100 + 100 n^1.5 / lambda, or
+        a fifth of all generations, as in pycma. By default the rule also waits for 500 generations: on rugged functions
+        values can stagnate while the distribution wanders, until it finds a valley.
     """
 
     generations: int | None = None
@@ -108,11 +108,11 @@ class Stagnation(Rule):
             return None
         if not all(_no_better(values, span) for values in (record.best, record.median)):
             return None
-        return f"neither best nor median value got better in {span} {moves(strategy)}"
+        return f"neither the best nor the median value improved in {span} {moves(strategy)}"
 
 
 def moves(strategy: Any) -> str:
-    """What a record of the values of a strategy counts."""
+    """What the record of a strategy's values counts."""
     return "generations" if strategy.traits.least_batch == strategy.popsize else "parts of generations"
 
 
@@ -126,14 +126,14 @@ def _short_span(dim: int, popsize: int) -> int:
 
 
 def still_improving(record: Record, dim: int, popsize: int, narrowness: float) -> bool:
-    """Whether a search as narrow as it may become goes on, because its function is sharp and values get better.
+    """Whether a search that is as narrow as allowed continues because its function is sharp and values improve.
 
     `narrowness` is the size s of the distribution relative to the first one. The values of a smooth function then
-    differ s^2 times as much as at first, those of a sharp one s times: in between, at s^1.5, lies the limit. At a
-    smooth minimum the search ends at once. Along a sharp ridge values get better slowly, and differ more within a
+    differ s^2 times as much as at first, those of a sharp one s times; the limit is in between, at s^1.5. At a smooth
+    minimum the search ends at once. Along a sharp ridge values improve slowly, and differ more within a
     generation: the best values of the last 20 + 60 n / lambda generations are compared with those of as many before, by
-    medians. With a quarter of that, 1 of 10 searches along bbob's f13 with 20 coordinates reaches 1e-8 instead of 7.
-    A sharp minimum pays for it: |x| with 10 coordinates ends after about 3,500 evaluations instead of 2,700.
+    medians. With a quarter of that, 1 of 10 searches along bbob's f13 with 20 variables reaches 1e-8 instead of 7.
+    Sharp minima take longer: |x| with 10 variables ends after about 3,500 evaluations instead of 2,700.
     """
     if not record.best:
         return False
@@ -147,7 +147,7 @@ def still_improving(record: Record, dim: int, popsize: int, narrowness: float) -
 
 
 def _difference(best: float, median: float) -> float:
-    """Median less best value, infinite where one of them is."""
+    """Median minus best value, infinite if either is."""
     return median - best if math.isfinite(median - best) else math.inf
 
 
@@ -158,20 +158,20 @@ def _no_better(values: deque[float], span: int) -> bool:
 
 
 def looks_noisy(record: Record) -> bool:
-    """Whether the best values of the generations vary like independent numbers about one level, far above rounding.
+    """Whether the best values of the generations vary like independent numbers around one level, far above rounding.
 
     With the ranks R_t of the last half of the best values, N of them and at least 150, this is Bartels' ratio
 
         sum_t (R_{t+1} - R_t)^2 / sum_t (R_t - (N + 1) / 2)^2 > 1.5
 
-    (Bartels 1982, the rank version of von Neumann's ratio). Of independent values it is 2 with a standard deviation of
-    2 / sqrt(N); as long as a search gets anywhere, each best value is near the one before it, and it is near 0. Ranks
-    do not mind outliers. A function that is rugged down to the size of the distribution cannot be told from noise.
+    (Bartels 1982, the rank version of von Neumann's ratio). For independent values it is 2 with a standard deviation of
+    2 / sqrt(N); while a search makes progress, each best value is near the previous one, and the ratio is near 0. Ranks
+    are robust to outliers. A function that is rugged down to the size of the distribution looks the same as noise.
 
-    Of 480 searches of bbob's 24 functions without noise (2 to 20 coordinates, instances 1-5, 2000 d evaluations or 1000
-    for 20) 10 look noisy in the end, all of f7, f19 and f23; after 400 d 23, most of them the same functions. Of 270
-    searches of nine functions with noise that matters after 400 d (5 and 10 coordinates; N(0, 1), severe Gauss, severe
-    uniform) 252 do. With 100 generations at least it would be 12, 27 and 257, with 200: 10, 22 and 235.
+    Of 480 searches of bbob's 24 functions without noise (2 to 20 variables, instances 1-5, 2000 d evaluations or 1000
+    for 20) 10 look noisy in the end, all on f7, f19 and f23; after 400 d 23 do, most of them on the same functions. Of
+    270 searches of nine functions with noise that matters after 400 d (5 and 10 variables; N(0, 1), severe Gauss,
+    severe uniform) 252 do. With at least 100 generations it would be 12, 27 and 257, with 200: 10, 22 and 235.
     """
     number = max(LEAST_COMPARED, len(record.best) // 2)
     if len(record.best) < number:

@@ -164,7 +164,7 @@ def test_a_damaged_history_is_one_line_and_no_file(words: list[str], content: by
     Path("good.jsonl").write_bytes(text(HEADER, *GENERATIONS))
     result = CliRunner().invoke(cli.app, [*words, "run.jsonl"])
     assert result.exit_code == 2 and result.stdout == ""
-    assert re.fullmatch(rf"error: run\.jsonl is not a history of esgroup: {fault}\n", result.stderr)
+    assert re.fullmatch(rf"error: run\.jsonl is not an esgroup history: {fault}\n", result.stderr)
     assert sorted(path.name for path in Path().iterdir()) == ["good.jsonl", "run.jsonl"]
 
 

@@ -110,7 +110,7 @@ def test_the_page_of_a_search_that_has_ended_is_written_and_that_is_all(history:
     assert script.watch(history)
     assert script.said[0].startswith(f"page     {history.with_suffix('.html')}")
     assert script.said[1] == f"the search has ended: {history.with_suffix('.html')} shows 600 evaluations"
-    assert "max_evals is 600" in script.said[2] and len(script.said) == 3
+    assert "limit of 600 evaluations" in script.said[2] and len(script.said) == 3
     page = contents(history.with_suffix(".html"))
     assert "Ended" in page.words and "600" in page.words and "of 600" in page.words
     assert not any(attrs.get("http-equiv") == "refresh" for _, attrs in page.elements)
@@ -243,7 +243,7 @@ def test_the_first_page_must_succeed(history: Path, monkeypatch: pytest.MonkeyPa
 def test_a_file_that_is_no_history_is_an_error_that_says_what_to_do(here: Path, once: list[str]) -> None:
     Path("data.csv").write_text("a,b\n1,2\n")
     error = command("data.csv", *once, code=2).stderr
-    assert re.fullmatch(r"error: data\.csv is not a history of esgroup: .*; name a file .*--history FILE.*\n", error)
+    assert re.fullmatch(r"error: data\.csv is not an esgroup history: .*; name a file .*--history FILE.*\n", error)
     assert not Path("data.html").exists()
 
 

@@ -223,7 +223,7 @@ def test_gradients_that_a_method_takes_are_counted_whatever_it_says() -> None:
 def test_values_may_be_arrays_of_one_element_but_not_nothing() -> None:
     assert execute(Cell(f"{ODD}:array_of_one", 3, "nelder-mead", 0), Settings((1e-3,))).solved
     run = execute(Cell(f"{ODD}:none", 3, "nelder-mead", 0), Settings((1e-3,)))
-    assert run.ended is Ended.ERROR and "must be a real number (NaN if that run failed), got None" in run.message
+    assert run.ended is Ended.ERROR and "must be a real number (NaN for a failed evaluation), got None" in run.message
 
 
 def test_functions_of_ones_own_begin_at_random_points_too() -> None:

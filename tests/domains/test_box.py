@@ -228,7 +228,7 @@ def test_the_kinds_of_integer_arguments() -> None:
 @pytest.mark.parametrize(
     "x0, options, kind, message",
     [
-        ([], {}, ValueError, "x0.* at least one coordinate"),
+        ([], {}, ValueError, "x0.* at least one variable"),
         ([1, math.nan], {}, ValueError, "x0.* finite.* nan at index 1"),
         ([1, INF], {}, ValueError, "x0.* finite.* inf at index 1"),
         ([[1.0, 2.0]], {}, ValueError, r"x0.* shape \(n,\).* \(1, 2\)"),
@@ -241,20 +241,20 @@ def test_the_kinds_of_integer_arguments() -> None:
         ([0, 0], {"bounds": (-5, 5), "sigma0": -1}, ValueError, "^sigma0.* positive.* -1$"),
         ([1, 2], {"fixed": [2]}, ValueError, "index in fixed.* integer from -2 to 1.* 2$"),
         ([1, 2], {"fixed": [-3]}, ValueError, "index in fixed.* integer from -2 to 1.* -3$"),
-        ([1, 2], {"fixed": [0, 1]}, ValueError, "fixed and bounds.* leave a coordinate"),
-        ([1, 2], {"fixed": [0], "bounds": [(0, 5), (2, 2)]}, ValueError, "fixed and bounds.* leave a coordinate"),
+        ([1, 2], {"fixed": [0, 1]}, ValueError, "fixed and bounds.* leave a variable"),
+        ([1, 2], {"fixed": [0], "bounds": [(0, 5), (2, 2)]}, ValueError, "fixed and bounds.* leave a variable"),
         ([1, 2], {"fixed": [True]}, ValueError, "fixed.* 2 entries.* mask.* 1$"),
         ([1, 2], {"fixed": [True, 1]}, TypeError, "index in fixed.* integer.* True$"),
         ([1, 2], {"fixed": [0.0]}, TypeError, "index in fixed.* integer from -2 to 1.* 0.0$"),
         ([1, 2], {"fixed": 1}, TypeError, "fixed.* None, indices or a mask.* 1$"),
         ([1, 2], {"fixed": "0"}, TypeError, "fixed.* None, indices or a mask.* '0'$"),
         ([1, 2], {"fixed": {0: math.nan}}, ValueError, r"fixed\[0\].* finite.* nan"),
-        ([1, 2], {"fixed": {0: 1, -2: 1}}, ValueError, "fixed.* coordinate 0 twice"),
+        ([1, 2], {"fixed": {0: 1, -2: 1}}, ValueError, "fixed.* variable 0 twice"),
         ([1, 2], {"fixed": {5: 1}}, ValueError, "index in fixed.* -2 to 1.* 5$"),
         ([1, 2.5], {"integer": True}, ValueError, r"^x0\[1\].* integer.* 2.5: round it$"),
         ([1, 2], {"integer": 1.5}, TypeError, "integer.* None, indices or a mask.* 1.5$"),
         ([1, 2], {"integer": [7]}, ValueError, "index in integer.* from -2 to 1.* 7$"),
-        ([0, 0], {"integer": [1], "bounds": (0.1, 0.9)}, ValueError, r"bounds.* \(0.1, 0.9\).* coordinate 1"),
+        ([0, 0], {"integer": [1], "bounds": (0.1, 0.9)}, ValueError, r"bounds.* \(0.1, 0.9\).* variable 1"),
         ([1, 2], {"sigma0": 0}, ValueError, "sigma0.* positive.* 0$"),
         ([1, 2], {"sigma0": math.nan}, ValueError, "sigma0.* positive finite.* nan$"),
         ([1, 2], {"sigma0": "1"}, ValueError, "sigma0.* number.* '1'$"),
@@ -313,7 +313,7 @@ def test_other_bounds_keep_what_is_fixed_and_integer() -> None:
     other = where.with_bounds(np.array([1.0, 7.0, -8.0]), (-4.5, 4.5))
     assert other.x0.tolist() == [1, 4, -4.5] and other.free.tolist() == [1, 2] and other.integer.tolist() == [0, 1, 0]
     assert where.with_bounds(where.x0, [(1, 1), (0, 5), (0, 5)]).free.tolist() == [1, 2]
-    with pytest.raises(ValueError, match=r"bounds.* lower = upper.* coordinate 2"):
+    with pytest.raises(ValueError, match=r"bounds.* lower = upper.* variable 2"):
         where.with_bounds(where.x0, [(0, 5), (0, 5), (3, 3)])
     with pytest.raises(ValueError, match=r"x0\[0\].* 2.0 to 5.0.* 1.0"):
         where.with_bounds(where.x0, (2, 5))
@@ -393,7 +393,7 @@ def test_standard_deviations_are_reported_in_the_users_coordinates() -> None:
         ([5.0, 1e18, 0.0], 1.0, {"fixed": [0], "bounds": (None, 2e18)}, r"sigma0 .*x0\[1\]"),
         ([1e18, 2.0], 5.0, {"integer": True}, r"sigma0 .*x0\[0\]"),
         ([2.0, 1.0], [1.0, 1e-15], {}, r"sigma0 .*got 1e-15: .*x0\[1\] = 1"),
-        ([3.0, 1e18], None, {"bounds": [(0, 9), (1e18, 1e18 + 1000)]}, r"bounds .*equal to fix .* for coordinate 1"),
+        ([3.0, 1e18], None, {"bounds": [(0, 9), (1e18, 1e18 + 1000)]}, r"bounds .*equal to fix .* for variable 1"),
     ],
 )
 def test_steps_no_larger_than_the_rounding_of_x0_are_refused(x0: Any, sigma0: Any, options: Any, text: str) -> None:

@@ -118,7 +118,7 @@ def test_points_outside_are_refused_and_leave_the_search_as_it_was(point: list[f
 
 
 def test_a_search_in_a_domain_is_no_start_of_another_one() -> None:
-    with pytest.raises(ValueError, match=r"Gaussian over vectors, got Full.* in a domain of the kind Simplex"):
+    with pytest.raises(ValueError, match=r"Gaussian over vectors, got Full.* in a domain of type Simplex"):
         Searcher(Searcher(Simplex(4)))
 
 

@@ -53,7 +53,7 @@ def test_a_stranger_searches_integers_and_leaves_out_what_is_fixed() -> None:
     )
     assert result.x[0] == 6.0 and result.x[1] == pytest.approx(0.5, abs=0.05) and result.stds[2] == 0.0
     search = Searcher(OnePlusOne(dim=3), fixed={2: 7.0})
-    with pytest.raises(ValueError, match=r"X\[0, 2\] must be 7.0, where it is fixed, got 1.0"):
+    with pytest.raises(ValueError, match=r"X\[0, 2\] must be 7.0, its fixed value, got 1.0"):
         search.tell([[1.0, 1.0, 1.0]], [1.0])
     search.tell([[1.0, 1.0, 7.0]], [1.0])
     assert search.best_x.tolist() == [1.0, 1.0, 7.0]

@@ -144,7 +144,7 @@ def test_values_and_multipliers_fulfill_the_conditions_of_karush_kuhn_and_tucker
         (LinearConstraint(np.ones((1, 4)), 3.0), "3 columns"),
         (LinearConstraint(np.array([[1.0, np.nan, 1.0]]), 3.0), r"constraints\.A"),
         (NonlinearConstraint(total, 3.0, 3.0, keep_feasible=True), "equality"),
-        (LinearConstraint(ROW, 8.0, keep_feasible=True), "x0 must fulfill constraints"),
+        (LinearConstraint(ROW, 8.0, keep_feasible=True), "x0 must satisfy constraints"),
         ([LinearConstraint(ROW, 3.0), NonlinearConstraint(total, 8, 9, keep_feasible=True)], r"x0.*constraints\[1\]"),
     ],
 )

@@ -275,7 +275,7 @@ def test_when_the_scheduler_is_lost_a_resumed_run_evaluates_what_was_out(
             assert alone.stdout is not None
             lost = distributed.Client(alone.stdout.readline().strip(), timeout=2)
             lost.wait_for_workers(2, timeout=30)
-            with pytest.raises(RuntimeError, match=r"lost its scheduler: connect again, then resume") as caught:
+            with pytest.raises(RuntimeError, match=r"lost its scheduler: reconnect, then resume") as caught:
                 esgroup.minimize(
                     partial(noted, tmp_path),
                     X0,
@@ -336,7 +336,7 @@ def test_an_evaluation_that_hangs_is_nan_and_its_place_is_lost_until_it_ends(cli
 def test_when_evaluations_hang_on_all_workers_the_error_says_so(client: Any, tmp_path: Path) -> None:
     client.wait_for_workers(2, timeout=30)
     try:
-        with pytest.raises(RuntimeError, match=r"all 2 places .*eval_timeout=0\.5 s.*workers=n") as caught:
+        with pytest.raises(RuntimeError, match=r"all 2 slots .*eval_timeout=0\.5 s.*workers=n") as caught:
             esgroup.minimize(
                 partial(hangs, tmp_path, 9), X0, 0.5, rng=5, executor=client, asynchronous=True, eval_timeout=0.5
             )

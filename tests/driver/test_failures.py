@@ -396,7 +396,7 @@ class TestTimeouts:
 
         with ThreadPoolExecutor(2) as pool:
             try:
-                with pytest.raises(RuntimeError, match=r"all 2 places .*eval_timeout=0\.2 s.*workers=n") as caught:
+                with pytest.raises(RuntimeError, match=r"all 2 slots .*eval_timeout=0\.2 s.*workers=n") as caught:
                     options: dict[str, Any] = {"asynchronous": asynchronous, "eval_timeout": 0.2, "max_evals": 30}
                     esgroup.minimize(hangs, X0, 0.5, rng=1, executor=pool, **options)
                 assert result_of(caught.value).nfev == result_of(caught.value).nfailed == 2

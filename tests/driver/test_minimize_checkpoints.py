@@ -121,7 +121,7 @@ class TestCheckpoints:
     def test_other_searches_are_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "run.npz"
         Searcher(np.ones(4), 0.5).save(path)
-        with pytest.raises(ValueError, match=r"run\.npz.* 4 coordinates .* 3 coordinates"):
+        with pytest.raises(ValueError, match=r"run\.npz.* 4 variables .* 3 variables"):
             esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, resume=True)
         Searcher(X0, 0.5, bounds=(-9, 9)).save(path)
         with pytest.raises(ValueError, match="lower bounds"):

@@ -59,7 +59,7 @@ class TestRestarts:
         assert np.array_equal(result.x, fun.points[int(np.argmin(values))])
         assert np.array_equal(result.xmean, runs[-1].mean)
         assert np.array_equal(result.stds, runs[-1].stds)
-        assert "Restarts: 3; xmean and stds are those of the last run" in result.message
+        assert "Restarts: 3; xmean and stds are from the last run" in result.message
         assert "restarts" in result.stop
 
     @pytest.mark.parametrize("kind", [IPOP(30), BIPOP(30)])
@@ -171,7 +171,7 @@ class TestRestarts:
 
     def test_they_need_a_search_that_can_begin_elsewhere(self) -> None:
         start = esgroup.Mixture.spread(2, mean=[0.0, 0.0], sigma0=1.0)
-        with pytest.raises(ValueError, match=r"restarts are for searches that can begin elsewhere.* Mixture"):
+        with pytest.raises(ValueError, match=r"restarts need a search that can start elsewhere.* Mixture"):
             esgroup.minimize(lambda x: 1.0, start, restarts="ipop")
 
     def test_a_search_may_be_the_start_of_a_single_run(self) -> None:

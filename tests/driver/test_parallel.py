@@ -455,7 +455,7 @@ class TestWorkersThatDie:
     @pytest.mark.usefixtures("no_process_is_left")
     def test_a_point_that_always_kills_ends_in_a_clear_error(self) -> None:
         caught, arrived = arrived_before(RuntimeError, dies, workers=2)
-        assert re.search(rf"lost with its worker {TRIES} times: .*out of memory.*crash", str(caught))
+        assert re.search(rf"lost with its worker {TRIES} times; .*out of memory.*crash", str(caught))
         assert arrived == {}
 
     def test_a_broken_pool_of_the_callers_is_named(self) -> None:

@@ -106,8 +106,8 @@ def test_a_checkpoint_that_fails_up_to_the_end_leaves_the_result_and_the_earlier
     with pytest.warns(RuntimeWarning, match=r"run\.npz") as caught:
         result = search(checkpoint=path)
     assert [str(one.message).rpartition(": ")[2] for one in caught] == [
-        "the run goes on and tries again later",
-        "what it has is an earlier state of the run",
+        "the run continues and tries again later",
+        "it holds an earlier state of the run",
     ]
     assert result.fun == expected.fun and result.nit == 8 and esgroup.Searcher.load(path).nit == 3
     monkeypatch.undo()

@@ -439,7 +439,7 @@ def test_a_path_that_is_not_a_regular_file_is_refused(tmp_path: Path) -> None:
         (b"\0" * 1000, "is not a checkpoint"),
         (npy(np.arange(5)), "is not a checkpoint"),
         (b"PK\x03\x04" + b"\0" * 100, "is damaged or cut short"),
-        (b"PK\x05\x06" + b"\0" * 18, "is not a checkpoint: it is a zip archive without the header"),  # an empty zip
+        (b"PK\x05\x06" + b"\0" * 18, "is not a checkpoint: it is a zip archive without a header"),  # an empty zip
     ],
 )
 def test_a_foreign_file_is_refused(path: Path, content: bytes, message: str) -> None:
@@ -462,9 +462,9 @@ def test_a_pickle_is_refused_and_not_executed(path: Path, tmp_path: Path) -> Non
 
 def test_archives_of_others_are_refused(path: Path) -> None:
     np.savez(path, x=np.arange(3))
-    refused(path, "is not a checkpoint: it is a zip archive without the header of one")
+    refused(path, "is not a checkpoint: it is a zip archive without a header")
     np.savez_compressed(path, x=np.arange(3))
-    refused(path, "is not a checkpoint: it is a zip archive without the header of one")
+    refused(path, "is not a checkpoint: it is a zip archive without a header")
     np.savez(path, header=np.arange(3.0))
     refused(path, "is not a checkpoint: its header is not JSON")
     rewrite(path, {"readme.txt": b"hello"})
@@ -549,7 +549,7 @@ def test_two_members_of_one_name_are_refused(path: Path, second: str) -> None:
     rewrite(path, {"x.npy": npy(np.zeros(3))})
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr(second, npy(np.ones(3)))
-    refused(path, "is damaged: it has two members of the same name")
+    refused(path, "is damaged: it has two members with the same name")
 
 
 DESCR = "{'descr': '<f8', 'fortran_order': False, 'shape': %s, }\n"

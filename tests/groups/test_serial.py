@@ -97,7 +97,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("group", [Renamed(2), BlockDiagonal((Full(1), Renamed(2)))])
 def test_an_unknown_class_is_not_stored(group: Group) -> None:
-    with pytest.raises(TypeError, match=r"Renamed.* cannot be stored: give its class .*Renamed.* to .*register_serial"):
+    with pytest.raises(TypeError, match=r"Renamed.* cannot be stored: pass its class .*Renamed.* to .*register_serial"):
         describe(group)
 
 

@@ -103,7 +103,7 @@ def test_all_spellings_of_tell_have_room_for_what_is_told_besides() -> None:
     searches[3].tell([outcome(x) for x in X])
     for search in searches[1:]:
         assert np.array_equal(search.ask(), copy.deepcopy(searches[0]).ask())
-    with pytest.raises(ValueError, match=r"constraints .*beside values.* None"):
+    with pytest.raises(ValueError, match=r"constraints .*with the values.* None"):
         searches[0].tell(searches[0].ask(), f)
 
 

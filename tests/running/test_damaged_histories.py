@@ -76,7 +76,7 @@ def test_a_history_with_any_one_fault_is_read_or_refused_with_its_place(
         (2, {"best_f": Literal("NaN")}, "line 2 is not a JSON object: NaN"),
         (2, {"best_f": Literal("9" * 5000)}, "line 2 is not a JSON object: .*digits"),
         (2, {"best_f": DEEP}, "line 2 is nested too deeply"),
-        (2, {"best_f": Literal('1, "best_f": 2')}, "line 2 is not a JSON object: .*twice"),
+        (2, {"best_f": Literal('1, "best_f": 2')}, "line 2 is not a JSON object: .*duplicate"),
         (2, {"elapsed": -1}, "line 2 has elapsed -1"),
         (3, {"mean": [1.0]}, "line 3 has 1 numbers in mean, which must be 2"),
         (3, {"mean": [[1.0], [2.0]]}, "line 3 has mean .*a list of finite numbers"),

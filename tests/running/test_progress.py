@@ -129,7 +129,7 @@ def test_the_line_is_gone_in_the_end_and_the_cursor_is_back(monkeypatch: pytest.
     monkeypatch.setattr("sys.stderr", stderr)
     monkeypatch.setenv("TERM", "xterm")
     with watched(None, shown := Progress()):
-        assert "the first values are being computed" in stderr.getvalue()
+        assert "computing the first values" in stderr.getvalue()
         shown.generation(search(limits=Limits(max_evals=20_000)))
     written = stderr.getvalue()
     assert "12,400 of 20,000 evaluations" in written

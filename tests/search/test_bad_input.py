@@ -317,7 +317,7 @@ def test_an_objective_of_nothing_but_nan_is_reported_and_ends_the_search() -> No
     search = run(searcher(), lambda x: math.nan)
     result = search.result
     assert search.nit == 10 and search.nfailed == search.nfev == 70
-    assert search.stop() == {"failed": "no evaluation of the last 10 generations gave a value"}
+    assert search.stop() == {"failed": "all evaluations of the last 10 generations failed"}
     assert (result.success, result.status) == (False, 3)
     assert "All 70 evaluations failed: x is the mean of the search distribution" in result.message
     assert search.best_x is None and math.isnan(result.fun) and np.array_equal(result.x, [1, 2, 3])
@@ -439,8 +439,8 @@ def test_a_wrong_sigma0_is_refused(sigma0: Any, text: str) -> None:
     [
         ([1.0, math.nan], r"x0 .*finite.* nan .*1"),
         ([-math.inf, 1.0], r"x0 .*finite.* -inf .*0"),
-        ([], r"x0 .*at least one coordinate"),
-        (np.empty(0), r"x0 .*at least one coordinate"),
+        ([], r"x0 .*at least one variable"),
+        (np.empty(0), r"x0 .*at least one variable"),
         ([[1.0, 2.0]], r"x0 .*\(n,\).*\(1, 2\)"),
         (np.empty((0, 0)), r"x0 .*\(n,\).*\(0, 0\)"),
         (1.0, r"x0 .*\(n,\).*\(\)"),
@@ -457,7 +457,7 @@ def test_a_wrong_x0_is_refused(x0: Any, text: str, options: dict[str, Any]) -> N
         Searcher(x0, 0.5, **options)
 
 
-KINDS = r"bounds must be None, .*Bounds, .*pair .*coordinate.*"
+KINDS = r"bounds must be None, .*Bounds, .*pair .*variable.*"
 
 
 @pytest.mark.parametrize(
@@ -470,8 +470,8 @@ KINDS = r"bounds must be None, .*Bounds, .*pair .*coordinate.*"
         ((5, 9), ValueError, r"x0\[0\] .*5.0.*9.0.* 1.0"),
         ((0, 2.5), ValueError, r"x0\[2\] .*0.0.*2.5.* 3.0"),
         ((math.inf, math.inf), ValueError, r"bounds .*finite"),
-        ([1, 2, 3], ValueError, KINDS + " 3 entries .* 3 coordinates"),
-        ([(0, 1)] * 4, ValueError, KINDS + " 4 pairs .* 3 coordinates"),
+        ([1, 2, 3], ValueError, KINDS + " 3 entries .* 3 variables"),
+        ([(0, 1)] * 4, ValueError, KINDS + " 4 pairs .* 3 variables"),
         ("abc", TypeError, KINDS + " 'abc'"),
         (5, TypeError, KINDS + " 5"),
         (("a", "b"), TypeError, r"bounds .*real numbers.* 'a'"),
@@ -523,7 +523,7 @@ INTEGER = "{} .*integer >= {}.* {}"
         ({"fixed": [3]}, ValueError, r"index in fixed .*-3.*2.* 3"),
         ({"fixed": [True, False]}, ValueError, r"fixed .*3 entries.*mask.* 2"),
         ({"fixed": {0: math.nan}}, ValueError, r"fixed\[0\] .*finite.* nan"),
-        ({"fixed": {0: 1, -3: 2}}, ValueError, r"fixed .*coordinate 0 twice"),
+        ({"fixed": {0: 1, -3: 2}}, ValueError, r"fixed .*variable 0 twice"),
         ({"fixed": 1}, TypeError, r"fixed .*indices.*mask.* 1"),
         ({"fixed": {0: 9}, "bounds": (0, 5)}, ValueError, r"x0\[0\] .*0.0.*5.0.* 9.0"),
         ({"integer": [5]}, ValueError, r"index in integer .*-3.*2.* 5"),

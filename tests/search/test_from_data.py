@@ -204,7 +204,7 @@ FEW = "X and f must hold at least 2 points with a value below infinity, got {}"
         ([[1.0, math.nan], [1.0, 2.0]], [1.0, 2.0], r"X .*finite.* nan .*\(0, 1\)"),
         ([[1.0], [1.0, 2.0]], [1.0, 2.0], r"X .*real numbers.*rows of unequal length"),
         (np.ones((4, 3)), range(4), r"X .*different points.* 4 times"),
-        (np.empty((4, 0)), range(4), r"X .*at least one coordinate"),
+        (np.empty((4, 0)), range(4), r"X .*at least one variable"),
     ],
 )
 def test_wrong_data_is_refused(points: Any, values: Any, text: str) -> None:

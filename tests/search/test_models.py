@@ -138,7 +138,7 @@ def test_a_run_that_is_resumed_stays_with_a_model_or_without_whatever_its_new_li
     assert has_model(Searcher.load(tmp_path / "run.npz")) is (first == 300)
     assert found.fun == whole.fun and (found.nfev, found.nit) == (whole.nfev, whole.nit)
     assert (USED in found.message) is (first == 300)
-    with pytest.raises(ValueError, match="must be that of the same search"):
+    with pytest.raises(ValueError, match="must be of the same search"):
         minimize(function, resume=True, **(given | {"model": None if first == 300 else "quadratic"}))
 
 

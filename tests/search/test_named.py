@@ -364,7 +364,7 @@ def test_parameters_that_can_never_be_active_are_not_searched() -> None:
     assert all(p["kernel"] == "linear" and p["depth"] == 4 for p in search.ask())
     product = innermost(search.strategy)
     assert isinstance(product, ProductSearch) and product.numbers.size == 1 + 4 + 1
-    with pytest.raises(ValueError, match=r"X\[0\]\['depth'\] must be 4, where it is fixed"):
+    with pytest.raises(ValueError, match=r"X\[0\]\['depth'\] must be 4, its fixed value"):
         search.tell([{**search.ask()[0], "depth": 5}], [1.0])
 
 
@@ -537,7 +537,7 @@ def test_a_search_begins_at_evaluated_points() -> None:
 
 @pytest.mark.parametrize(("parameters", "message"), [
     ({}, "at least one parameter"),
-    ({3: Real(0, 1)}, "names that are texts, got 3"),
+    ({3: Real(0, 1)}, "names that are strings, got 3"),
     ({"a": 3.0}, "'a' must be a Real, Integer, Choice or Angle, got 3.0"),
     ({"a": Choice()}, "'a' must have options"),
     ({"a": Choice("x", "y", "x")}, "options of 'a' .*'x' twice"),
@@ -549,18 +549,18 @@ def test_a_search_begins_at_evaluated_points() -> None:
     ({"a": Real(0, 1, when={"b": 1})}, "when of 'a' .*'b'"),
     ({"a": Real(0, 1, when={"b": 1}), "b": Choice(2, 3)}, "when of 'a' .*'b': one of 2, 3, got 1"),
     ({"a": Real(0, 1, when={"b": 1}), "b": Real(0, 3)}, "when of 'a' .*'b' is a real number"),
-    ({"a": Real(0, 1, when={"b": 9}), "b": Integer(0, 3)}, "when of 'a' .*'b': a whole number from 0 to 3, got 9"),
+    ({"a": Real(0, 1, when={"b": 9}), "b": Integer(0, 3)}, "when of 'a' .*'b': an integer from 0 to 3, got 9"),
     ({"a": Real(0, 1, when={"b": 1}), "b": Choice(1, 2, shape=2)}, "when of 'a' .*'b' is a choice with a shape"),
     ({"a": Real(0, 1, when={"b": ()}), "b": Choice(1, 2)}, "when of 'a' .*got none"),
     ({"a": Real(0, 1, when="b"), "b": Choice(1, 2)}, "when of 'a' must be a mapping"),
     ({"a": Real(0, 1, when={"a": 1})}, "when of 'a' must not depend on itself"),
-    ({"a": Choice(1, 2, when={"b": 1}), "b": Choice(1, 2, when={"a": 1})}, "circle, got one among 'a', 'b'"),
+    ({"a": Choice(1, 2, when={"b": 1}), "b": Choice(1, 2, when={"a": 1})}, "circular, but those of 'a', 'b' are"),
     ({"a": Real(2, 1)}, "'a' must have lower <= upper, got 2 and 1"),
     ({"a": Real("x", 1)}, "lower of 'a' .*'x'"),
     ({"a": Real(0, 1, log=True)}, "bounds of 'a' must be positive with log=True, got 0 and 1"),
     ({"a": Integer(0, 9, log=True)}, "bounds of 'a' must be positive with log=True"),
-    ({"a": Integer(0.5, 3)}, "lower of 'a' must be a whole number"),
-    ({"a": Integer(0, 9, start=1.5)}, "start of 'a' must be a whole number, got 1.5"),
+    ({"a": Integer(0.5, 3)}, "lower of 'a' must be an integer"),
+    ({"a": Integer(0, 9, start=1.5)}, "start of 'a' must be an integer, got 1.5"),
     ({"a": Real(0, 1, start=2)}, "start of 'a' must be from 0 to 1, got 2"),
     ({"a": Real(0, 1, shape=2, start=[1, 2, 3])}, r"start of 'a' .*shape \(2,\)"),
     ({"a": Real(3, None)}, "start of 'a' must be given"),
@@ -584,7 +584,7 @@ GOOD = {"C": 1.0, "depth": 3, "kernel": "linear", "w": np.zeros((2, 2)), "phi": 
     ({"C": None}, r"X\[0\]\['C'\] must be a real number from 0.001 to 1000, got None"),
     ({"C": 1e4}, r"\['C'\] must be a real number from 0.001 to 1000, got 10000.0"),
     ({"C": math.nan}, r"\['C'\] .*got nan"),
-    ({"depth": 3.5}, r"\['depth'\] must be a whole number from 2 to 12, got 3.5"),
+    ({"depth": 3.5}, r"\['depth'\] must be an integer from 2 to 12, got 3.5"),
     ({"depth": True}, r"\['depth'\] .*True"),
     ({"kernel": "cubic"}, r"\['kernel'\] must be one of 'rbf', 'poly', 'linear', got 'cubic'"),
     ({"kernel": ["rbf"]}, r"\['kernel'\] must be one of"),

@@ -52,12 +52,12 @@ def test_a_result_before_any_value_is_where_the_search_begins() -> None:
     result = searcher().result
     assert np.array_equal(result.x, [1, 2, 3]) and math.isnan(result.fun)
     assert (result.success, result.status, result.nfev, result.nit) == (False, -1, 0, 0)
-    assert result.message == "The search is still running. No value was told yet. Structure 'full' was chosen"
+    assert result.message == "The search is still running. There are no values yet. Structure 'full' was chosen"
 
 
 def test_the_message_names_the_reasons_as_they_are_spelled() -> None:
     message = run(searcher(max_evals=20, structure="diagonal")).result.message
-    assert message == "max_evals: 20 evaluations were made, max_evals is 20"
+    assert message == "max_evals: limit of 20 evaluations reached (20 made)"
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ def test_the_message_names_the_structure_that_auto_chose(dim: int, text: str) ->
 
 def test_repr_says_what_the_search_is_and_how_far() -> None:
     search = searcher()
-    assert repr(search) == "<Searcher over 3 coordinates, Full(dim=3), popsize 7: no values yet>"
+    assert repr(search) == "<Searcher over 3 variables, Full(dim=3), popsize 7: no values yet>"
     search = searcher(structure="diagonal")
     search.tell([[1, 2, 3]] * 7000, np.full(7000, 2.5))
-    text = "<Searcher over 3 coordinates, Diagonal(dim=3), popsize 7: 7,000 evaluations, best value 2.5>"
+    text = "<Searcher over 3 variables, Diagonal(dim=3), popsize 7: 7,000 evaluations, best value 2.5>"
     assert repr(search) == text
     assert "Frame(dim=1200" in repr(Searcher(np.ones(1200), 0.5))
 

@@ -374,7 +374,7 @@ FAULTS: list[tuple[Callable[[dict[str, Any], dict[str, Any]], object], str]] = [
     (lambda h, a: h.update(nfev="7"), "'nfev' in the header must be of type int, got '7'"),
     (lambda h, a: h.update(nfev=-1), "nfev must be an integer >= 0, got -1"),
     (lambda h, a: h["strategy"]["fields"].update(popsize=0), "popsize must be an integer >= 2, got 0"),
-    (lambda h, a: h.update(ranking=h["strategy"]), "the header's ranking must be one, got VectorSearch"),
+    (lambda h, a: h.update(ranking=h["strategy"]), "the header's ranking must be a Ranking, got VectorSearch"),
     (lambda h, a: a.update(best=np.ones(2)), r"'best' must be float64 of shape \(1,\)"),
     (lambda h, a: h.update(rng={}), "the stored generator is not valid"),
     (lambda h, a: h.pop("asked"), "the header lacks 'asked'"),
@@ -408,7 +408,7 @@ FAULTS: list[tuple[Callable[[dict[str, Any], dict[str, Any]], object], str]] = [
         lambda h, a: h["strategy"]["fields"].update(group={"class": "Full", "fields": {"dim": 5}}),
         "mean0 must have 5 numbers",
     ),
-    (lambda h, a: h.update(strategy={"class": "Full", "fields": {"dim": 6}}), "strategy must be one, got Full"),
+    (lambda h, a: h.update(strategy={"class": "Full", "fields": {"dim": 6}}), "strategy must be a Strategy, got Full"),
     (lambda h, a: a.pop("state/mean"), "the array 'state/mean' is missing"),
     (
         lambda h, a: a.update({"state/mean": np.zeros(7)}),

@@ -116,7 +116,7 @@ def test_a_search_over_names_and_a_stranger_in_a_box_restart_too() -> None:
 
 def test_what_cannot_begin_elsewhere_is_refused_by_name() -> None:
     basins = Mixture.spread(2, mean=np.zeros(2), sigma0=1.0, rng=1)
-    with pytest.raises(ValueError, match=r"restarts are for searches that can begin elsewhere.*Mixture"):
+    with pytest.raises(ValueError, match=r"restarts need a search that can start elsewhere.*Mixture"):
         Searcher(basins, restarts="ipop")
     with pytest.raises(ValueError, match=r"restarts must be None, 'ipop', 'bipop'.* got 'tpop'"):
         Searcher(X0, restarts="tpop")  # type: ignore[arg-type]

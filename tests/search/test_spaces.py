@@ -344,7 +344,7 @@ def test_options_of_vectors_are_refused() -> None:
     ([[1, 0], [0]], {"space": "spd"}, r"x0 .*real numbers.*rows of unequal length"),
     (np.zeros((0, 0)), {"space": "spd"}, r"x0 .*matrix.*space='spd'.* array"),
     (np.eye(2), {"space": "spd", "sigma0": 1e-9}, r"sigma0 .*1e-6.*positive-definite.* 1e-09"),
-    ([], {"basins": 2}, r"x0 .*at least one coordinate"),
+    ([], {"basins": 2}, r"x0 .*at least one variable"),
     ([9.0], {"basins": 2, "bounds": (0, 1)}, r"x0 .*bounds.*\[9.0\]"),
     (np.ones((2, 3)), {"space": "spd"}, r"x0 .*square.*\(2, 3\)"),
     ([[1.0, 0.5], [0.0, 1.0]], {"space": "spd"}, r"x0 .*symmetric.* 0.5"),

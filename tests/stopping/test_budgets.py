@@ -24,10 +24,10 @@ def test_budgets_are_named_like_the_arguments() -> None:
     generation(search)
     reasons = search.stop()
     assert list(reasons) == ["target", "max_evals", "max_iters", "max_time"]
-    assert reasons["max_evals"] == "7 evaluations were made, max_evals is 7"
-    assert reasons["max_iters"] == "1 generations were made, max_iters is 1"
-    assert "max_time is 1e-09" in reasons["max_time"]
-    assert reasons["target"] == f"the best value {search.best_f:.6g} is at or below the target 1e+09"
+    assert reasons["max_evals"] == "limit of 7 evaluations reached (7 made)"
+    assert reasons["max_iters"] == "limit of 1 generations reached (1 made)"
+    assert "limit of 1e-09 s reached" in reasons["max_time"]
+    assert reasons["target"] == f"target 1e+09 reached (best value {search.best_f:.6g})"
 
 
 @pytest.mark.parametrize("max_evals", [1, 7, 8, 100])
@@ -83,7 +83,7 @@ def test_time_is_counted_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None
     clock.now += 4.9
     assert search.stop() == {} and search.seconds == pytest.approx(4.9)
     clock.now += 0.2
-    assert search.stop() == {"max_time": "5.1 s have passed, max_time is 5"}
+    assert search.stop() == {"max_time": "limit of 5 s reached (5.1 s elapsed)"}
 
 
 def test_time_is_counted_over_save_and_load_but_not_between(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

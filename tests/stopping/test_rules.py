@@ -106,7 +106,7 @@ def test_stagnation_counts_the_generations_that_it_is_given() -> None:
         assert ("stagnation" in search.stop()) == (i == 40)
         search.ask()
         search.tell(np.arange(7.0) + (5 if i < 2 else 6))
-    assert search.stop()["stagnation"] == "neither best nor median value got better in 40 generations"
+    assert search.stop()["stagnation"] == "neither the best nor the median value improved in 40 generations"
     assert search.result.status == 3
 
 
@@ -148,7 +148,7 @@ def test_a_rule_of_a_stranger_ends_a_run() -> None:
 
 
 def test_a_function_is_a_rule_with_its_name() -> None:
-    assert run(searcher(stop=enough)).stop() == {"enough": "enough() says so"}
+    assert run(searcher(stop=enough)).stop() == {"enough": "enough() returned True"}
     search = run(searcher(stop=[enough, five]))
     assert search.stop() == {"five": "five is enough"} and search.result.status == 3 and not search.result.success
 
@@ -169,7 +169,7 @@ def test_a_rule_is_looked_at_after_the_first_generation() -> None:
     search = searcher(stop=always)
     assert search.stop() == {}
     generation(search)
-    assert search.stop() == {"always": "always() says so"}
+    assert search.stop() == {"always": "always() returned True"}
 
 
 def test_a_rule_over_a_space_sees_it_too() -> None:
@@ -217,7 +217,7 @@ def test_what_is_no_rule_is_refused_by_name() -> None:
 
     search = searcher(stop=odd)
     generation(search)
-    with pytest.raises(TypeError, match=r"odd\(\), a rule of stop, must return .*, got 0.5"):
+    with pytest.raises(TypeError, match=r"odd\(\), passed as stop, must return .*, got 0.5"):
         search.stop()
     with pytest.raises(ValueError, match=r"stop .*newton"):
         esgroup.minimize(sphere, np.ones(3), method="newton", jac=lambda x: 2 * x, stop=enough)
@@ -230,12 +230,12 @@ def test_both_and_either_have_the_names_of_their_parts() -> None:
     both = run(searcher(stop=TolX(0.1) & MaxEvals(700)))
     assert both.nfev == 700 and both.stds.max() < 0.1
     text = f"the largest standard deviation is {both.stds.max():.3g}, below 0.1"
-    assert both.stop() == {"tolx & max_evals": f"{text} and 700 evaluations were made, max_evals is 700"}
+    assert both.stop() == {"tolx & max_evals": f"{text} and limit of 700 evaluations reached (700 made)"}
     either = run(searcher(stop=TolX(1e-9) | enough))
-    assert either.nit == 7 and either.stop() == {"tolx | enough": "enough() says so"}
+    assert either.nit == 7 and either.stop() == {"tolx | enough": "enough() returned True"}
     assert run(searcher(stop=five | TolX(1e-9))).stop() == {"five | tolx": "five is enough"}
     nested = run(searcher(stop=(never | MaxIters(9)) & five))
-    assert nested.stop() == {"never | max_iters & five": "9 generations were made, max_iters is 9 and five is enough"}
+    assert nested.stop() == {"never | max_iters & five": "limit of 9 generations reached (9 made) and five is enough"}
 
 
 @pytest.mark.parametrize(("first", "second", "both", "either"), [
@@ -300,5 +300,5 @@ def test_a_rule_answers_with_a_text(answer: Any) -> None:
         def look(self, view: Any) -> Any:
             return answer
 
-    with pytest.raises(TypeError, match="rule 'wrong' must return a text, a dict or None, got"):
+    with pytest.raises(TypeError, match="rule 'wrong' must return a string, a dict or None, got"):
         esgroup.minimize(lambda x: float(x @ x), [1.0, 2.0], 0.5, stop=Wrong(), rng=1)

@@ -81,24 +81,24 @@ def test_two_rows_for_two_coordinates_are_pairs_and_an_error_shows_both_spelling
     with pytest.raises(ValueError) as error:
         parse_bounds(np.array([[-1, -2], [3, 4]]), 2)
     message = str(error.value)
-    assert "lower <= upper" in message and "(-1.0, -2.0)" in message and "coordinate 0" in message
+    assert "lower <= upper" in message and "(-1.0, -2.0)" in message and "variable 0" in message
     assert "bounds=[(-1, -2), (3, 4)] is read as" in message and message.endswith("write bounds=[(-1, 3), (-2, 4)]")
 
 
 @pytest.mark.parametrize(
     "bounds, kind, message",
     [
-        ((2, 1), ValueError, r"^bounds.* lower <= upper.* \(2.0, 1.0\).* coordinate 0$"),
-        ([(0, 1), (0, 1), (5, 4)], ValueError, r"^bounds.* lower <= upper.* \(5.0, 4.0\).* coordinate 2$"),
-        ([(0, 1), (0, math.nan), (0, 1)], ValueError, r"^bounds.* NaN.* \(0.0, nan\).* coordinate 1$"),
-        (Bounds([0, 0, 3], 2), ValueError, "^bounds.* coordinate 2$"),
+        ((2, 1), ValueError, r"^bounds.* lower <= upper.* \(2.0, 1.0\).* variable 0$"),
+        ([(0, 1), (0, 1), (5, 4)], ValueError, r"^bounds.* lower <= upper.* \(5.0, 4.0\).* variable 2$"),
+        ([(0, 1), (0, math.nan), (0, 1)], ValueError, r"^bounds.* NaN.* \(0.0, nan\).* variable 1$"),
+        (Bounds([0, 0, 3], 2), ValueError, "^bounds.* variable 2$"),
         ((INF, INF), ValueError, r"^bounds.* finite.* \(inf, inf\)"),
         ((-INF, -INF), ValueError, r"^bounds.* finite.* \(-inf, -inf\)"),
-        ([(0, 1)] * 4, ValueError, "^bounds.* 4 pairs for 3 coordinates"),
-        ([], ValueError, "^bounds.* 0 entries for 3 coordinates"),
-        ([[0, 0], [1, 1]], ValueError, "^bounds.* 2 pairs for 3 coordinates"),
-        ([[0, 0, 0], [1, 1]], ValueError, "^bounds.* 2 upper bounds for 3 coordinates"),
-        (Bounds([0, 0, 0, 0], 1), ValueError, "^bounds.* 4 lower bounds for 3 coordinates"),
+        ([(0, 1)] * 4, ValueError, "^bounds.* 4 pairs for 3 variables"),
+        ([], ValueError, "^bounds.* 0 entries for 3 variables"),
+        ([[0, 0], [1, 1]], ValueError, "^bounds.* 2 pairs for 3 variables"),
+        ([[0, 0, 0], [1, 1]], ValueError, "^bounds.* 2 upper bounds for 3 variables"),
+        (Bounds([0, 0, 0, 0], 1), ValueError, "^bounds.* 4 lower bounds for 3 variables"),
         ([(0, 1), (0, 1, 2), (0, 1)], ValueError, "^bounds.* 3 entries"),
         (5.0, TypeError, "^bounds.* None, scipy.optimize.Bounds, a pair.* 5.0$"),
         ("ab", TypeError, "^bounds.* 'ab'$"),
@@ -117,7 +117,7 @@ def test_bounds_of_integers_are_tightened_to_integers() -> None:
     integer = np.array([True, True, False, True])
     low, high, _ = parse_bounds([(0.2, 2.9), (-INF, -0.5), (0.2, 2.9), (-3.0, 3.0)], 4, integer)
     assert low.tolist() == [1, -INF, 0.2, -3] and high.tolist() == [2, -1, 2.9, 3]
-    with pytest.raises(ValueError, match=r"^bounds.* integer .*\(0.2, 0.8\).* coordinate 1"):
+    with pytest.raises(ValueError, match=r"^bounds.* integer .*\(0.2, 0.8\).* variable 1"):
         parse_bounds((0.2, 0.8), 2, np.array([False, True]))
 
 
