@@ -44,7 +44,7 @@ class Categorical(Distribution):
     Parameters
     ----------
     probabilities
-        Those of one choice, [0.2, 0.3, 0.5], or of several, [[0.5, 0.5], [0.2, 0.3, 0.5]]: positive, with sum 1.
+        Those of one choice, [0.2, 0.3, 0.5], or of several, [[0.5, 0.5], [0.2, 0.3, 0.5]]: positive, with a sum of 1.
 
     Raises
     ------
@@ -67,7 +67,7 @@ class Categorical(Distribution):
         for part in given if several else [given]:
             q = checks.real_array("probabilities", part, (None,))
             if len(q) < 2 or not (q > 0).all() or abs(q.sum() - 1) > 1e-9:
-                raise ValueError(f"probabilities must be two or more positive numbers with sum 1, got {part!r}")
+                raise ValueError(f"probabilities must be two or more positive numbers that sum to 1, got {part!r}")
             rounded = abs(q.sum() - 1) <= len(q) * np.finfo(np.float64).eps  # dividing again would change the last bits
             found.append(tuple((q if rounded else q / q.sum()).tolist()))
         self._store("probabilities", tuple(found))

@@ -195,7 +195,7 @@ class Beta(_Concentrating):
 
     a: float = 1.0
     b: float = 1.0
-    support: ClassVar[str] = "between 0 and 1 and neither of them"
+    support: ClassVar[str] = "strictly between 0 and 1"
 
     def _statistics(self, w: Array) -> tuple[Array, ...]:
         return np.log(w), np.log1p(-w)

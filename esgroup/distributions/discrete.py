@@ -31,7 +31,7 @@ class Bernoulli(Univariate):
     Parameters
     ----------
     probability : float
-        The probability p of a 1, between 0 and 1 and neither of them.
+        The probability p of a 1, strictly between 0 and 1.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Bernoulli(Univariate):
     def __post_init__(self) -> None:
         p = checks.real_number("probability", self.probability)
         if not 0 < p < 1:
-            raise ValueError(f"probability must be between 0 and 1 and neither of them, got {p!r}")
+            raise ValueError(f"probability must be strictly between 0 and 1, got {p!r}")
         super().__post_init__()
 
     def _natural(self) -> tuple[float, ...]:
@@ -139,7 +139,7 @@ class Poisson(Univariate):
 
     rate: float = 1.0
     signs: ClassVar[tuple[Sign, ...]] = ("free",)
-    support: ClassVar[str] = "whole numbers from 0 up"
+    support: ClassVar[str] = "non-negative integers"
     most: ClassVar[float] = 1e15  # up to which float64 holds whole numbers and NumPy draws counts
     series_from: ClassVar[float] = 1e6  # from which the first term left out of the series of the entropy is below 1e-18
 
@@ -219,7 +219,7 @@ class PoissonPower(Univariate):
     rate: float = 1.0
     power: float = 1.0
     signs: ClassVar[tuple[Sign, ...]] = ("free", "positive")
-    support: ClassVar[str] = "whole numbers from 0 up"
+    support: ClassVar[str] = "non-negative integers"
     most: ClassVar[float] = 1e8  # the largest rate whose tables are small
     least_power: ClassVar[float] = 1e-2
     sharpest: ClassVar[float] = 30.0  # the largest power log(1 + 1/rate): scores are white to 3% there

@@ -347,7 +347,7 @@ def _checked_weights(weights: Any, count: int) -> Array:
         k = int((array <= 0).argmax())
         raise ValueError(f"weights must be positive, got {array[k]} at index {k}")
     if abs(array.sum() - 1) > 1e-8:
-        raise ValueError(f"weights must have the sum 1, got {array.sum():.12g}")
+        raise ValueError(f"weights must sum to 1, got a sum of {array.sum():.12g}")
     return checks.read_only(array / array.sum())
 
 

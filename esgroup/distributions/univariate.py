@@ -32,9 +32,9 @@ _SUPPORTS: dict[str, Callable[[Array], NDArray[np.bool_]]] = {
     "finite": np.isfinite,
     "positive": lambda w: w > 0,
     "at least 0": lambda w: w >= 0,
-    "between 0 and 1 and neither of them": lambda w: (w > 0) & (w < 1),
+    "strictly between 0 and 1": lambda w: (w > 0) & (w < 1),
     "0 or 1": lambda w: np.isin(w, (0, 1)),
-    "whole numbers from 0 up": lambda w: (w >= 0) & (w == np.floor(w)),
+    "non-negative integers": lambda w: (w >= 0) & (w == np.floor(w)),
 }
 
 

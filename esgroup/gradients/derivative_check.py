@@ -203,7 +203,7 @@ class _Check:
         if noise is None:
             return False
         if np.abs(self.directions @ gradient).max() <= noise:
-            self.notes.append("x is stationary to rounding, where any multiple of jac passes: choose another point")
+            self.notes.append("x is stationary to rounding error, so any multiple of jac passes: choose another point")
         self._rounding, terms = noise, self._value_terms(value, gradient)
         found = self._remainder(OF_VALUES, self._value_column, terms, noise)
         if not found.ok:

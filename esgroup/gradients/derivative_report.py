@@ -159,7 +159,7 @@ class DerivativeReport:
         rows = [(r.name, r.fall, f"h^{r.order}", self._verdict(r.name, r.ok)) for r in self.remainders]
         rows += [(a.name, f"error {a.error:.1e}", f"{a.tolerance:.0e}", self._verdict(a.name, a.ok)) for a in self.laws]
         width = max((len(row[0]) for row in rows), default=0)
-        title = f"derivatives in {self.dim} coordinates: " + ("right" if self.ok else "wrong")
+        title = f"derivatives in {self.dim} variables: " + ("right" if self.ok else "wrong")
         lines = [f"  {name:<{width}}  {found:<15}  {wanted:<5}  {verdict}" for name, found, wanted, verdict in rows]
         return "\n".join([title, *lines, *(f"  {text}" for text in (*self.problems, *self.notes))])
 
@@ -176,7 +176,7 @@ def draw_report(report: DerivativeReport, path: Path) -> None:
     figure = new_figure(1.0 + 3.6 * max(1, len(panels)), 3.7)
     for k, panel in enumerate(panels):
         _draw_panel(figure.add_subplot(1, len(panels), k + 1), panel)
-    title = f"derivatives in {report.dim:,} coordinates: {'right' if report.ok else 'wrong'}"
+    title = f"derivatives in {report.dim:,} variables: {'right' if report.ok else 'wrong'}"
     figure.suptitle(title, x=0.012, ha="left", fontsize=13, fontweight="bold", color="#222222")
     figure.savefig(path, dpi=150)
 

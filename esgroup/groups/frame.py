@@ -259,7 +259,7 @@ class Frame(Sized):
     # ---- what a frame does not have ---------------------------------------------------------------------------------
 
     def _project(self, left: Array, right: Array, weights: Array, shift: float) -> NoReturn:
-        raise ValueError(f"{self} has no local space: its directions follow a search; use another structure")
+        raise ValueError(f"{self} has no local space, because its directions follow a search: use another structure")
 
     def _h(self, m: Array) -> NoReturn:
         self._project(m, m, m, 0.0)

@@ -223,7 +223,7 @@ class Hooks(ABC):
 
         `images` are the rows A z_i, `pulled` the rows A^-T z_i. Called only for groups with `carries_inverse`.
         """
-        raise NotImplementedError(f"{self} does not carry its inverse along")
+        raise NotImplementedError(f"{self} does not update its inverse")
 
     def _squared_row_norms(self, a: Array) -> Array:
         """The diagonal of A A^T."""

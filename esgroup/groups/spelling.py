@@ -101,7 +101,7 @@ def parse(text: str, dim: int) -> Group:
         key, value = _value(word, text)
         if key not in known or key in sizes:
             wanted = ", ".join("lower or upper" if k == "lower" else f"{k}=<size>" for k in known) or "no sizes"
-            problem = "given twice" if key in sizes else "not understood"
+            problem = "given twice" if key in sizes else "not recognized"
             raise ValueError(f"{word!r} in structure {text!r} is {problem}: {name} takes {wanted}")
         sizes[key] = value
     return cls(dim, **sizes)  # type: ignore[call-arg]
@@ -143,7 +143,7 @@ def as_group(structure: Group | str, dim: int, *, searched: bool = False, name: 
     TypeError
         If `structure` is neither a group nor a str.
     ValueError
-        If the spelling is not understood, or the group has another dimension.
+        If the spelling is not recognized, or the group has another dimension.
 
     Examples
     --------
@@ -157,8 +157,8 @@ def as_group(structure: Group | str, dim: int, *, searched: bool = False, name: 
     if group.dim != dim:
         raise ValueError(f"{name} must have dimension {dim}, got {group} of dimension {group.dim}")
     if group.follows and not searched:
-        instead = "use one that stays, such as 'block_triangular'"
-        raise ValueError(f"structure {described(group)!r} is for searches, whose directions it follows: {instead}")
+        instead = "use a fixed structure, such as 'block_triangular'"
+        raise ValueError(f"structure {described(group)!r} is for searches only: its directions follow them; {instead}")
     return group
 
 

@@ -150,8 +150,8 @@ def _warn_that_nothing_is_kept(error: Exception) -> None:
     if not _warned:
         _warned = True
         warnings.warn(
-            "the compiled loops of esgroup cannot be kept on disk, so that every process compiles them again, which "
-            "takes seconds to minutes: set the environment variable NUMBA_CACHE_DIR to a folder that can be written "
+            "esgroup cannot cache its compiled kernels on disk, so every process compiles them again, which takes "
+            "seconds to minutes: set the environment variable NUMBA_CACHE_DIR to a writable folder "
             f"({' '.join(str(error).split())})",
             RuntimeWarning,
             stacklevel=2,
@@ -185,8 +185,8 @@ class _Compilations:
     def _announce(self, name: str) -> None:
         if not self.announced:
             self.announced = True
-            kept = "nothing can be kept on disk" if _warned else "they are kept on disk for later calls"
-            text = f"esgroup: compiling its loops (now {name}), usually 5 to 20 s in all; {kept}"
+            kept = "they cannot be cached on disk" if _warned else "they are cached on disk for later runs"
+            text = f"esgroup: compiling kernels (now {name}), usually 5 to 20 s in all; {kept}"
             print(text, file=sys.stderr, flush=True)
 
 

@@ -72,7 +72,7 @@ def parse_moving(text: str) -> Moving | None:
         elif word in get_args(Rule):
             moving = replace(moving, rule=word)  # type: ignore[arg-type]
         else:
-            raise ValueError(f"{word!r} in structure {text!r} is not understood: moving takes k=<size> and residual")
+            raise ValueError(f"{word!r} in structure {text!r} is not recognized: moving takes k=<size> and residual")
     return moving
 
 

@@ -223,7 +223,7 @@ class NewtonRun(Run[NewtonResult]):
             direction = finite_or_stop("the step", -self.precision.solve(gradient), EstimateBreakdown)
             slope = float(self.point.jac @ direction)
         if gradient.any() and not direction.any():
-            raise EstimateBreakdown("not_finite", "the step vanishes, because the precision is too large")
+            raise EstimateBreakdown("not_finite", "the step vanishes because the precision is too large")
         if not np.isfinite(slope):
             raise EstimateBreakdown("not_finite", "the slope along the step overflows")
         return direction, slope
@@ -272,7 +272,7 @@ def _stop_reasons(run: NewtonRun) -> dict[str, str]:
     reasons = _failures(run)
     reasons |= budget_reasons(run.budget.limits, run)
     if "max_iters" in reasons:
-        reasons["max_iters"] = f"{run.nit:,} iterations were made, max_iters is {run.budget.limits.max_iters:,}"
+        reasons["max_iters"] = f"{run.nit:,} iterations made, max_iters = {run.budget.limits.max_iters:,} reached"
     return reasons or _convergence(run)
 
 
@@ -281,7 +281,7 @@ def _failures(run: NewtonRun) -> dict[str, str]:
     far, deep = FAR * (1.0 + float(np.abs(run.start.x).max())), UNBOUNDED * max(1.0, abs(run.start.fun))
     if fun < deep or (size > far and fun < np.inf):
         where = f"the value is {fun:.3g} at a point of size {size:.3g}"
-        return {"unbounded": f"{where}: the function seems to have no minimum"}
+        return {"unbounded": f"{where}: the function appears to have no minimum"}
     if not np.isfinite(fun):
         return {"not_finite": f"the value is {fun}"}
     if not all_finite(run.point.jac):
@@ -292,9 +292,9 @@ def _failures(run: NewtonRun) -> dict[str, str]:
 def _convergence(run: NewtonRun) -> dict[str, str]:
     largest, gtol = float(np.abs(run.point.jac).max()), run.options.gtol
     if largest <= gtol and (largest == 0.0 or largest <= gtol * run.curvature_up_to_one()):
-        return {"gtol": f"the largest entry of the gradient is {largest:.3g}, gtol is {gtol:.3g}"}
+        return {"gtol": f"gradient within tolerance (largest entry {largest:.3g}, gtol = {gtol:.3g})"}
     if run.last_step is not None and not run.last_step.any():
-        return {"tolx": "the last step did not change the point, which is exact to rounding"}
+        return {"tolx": "the last step did not change x: it is accurate to rounding error"}
     if run.nit - run.best_nit >= PATIENCE:
         return {"stagnation": f"the value did not improve in {PATIENCE} iterations"}
     return {}

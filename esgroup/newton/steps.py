@@ -227,8 +227,8 @@ def armijo(
             return trial
         length = _shorter(length, slope, trial.fun - here.fun)
     if -slope <= 1e-14 * abs(here.fun):
-        raise EstimateBreakdown("tolfun", f"the slope promises a decrease of {-slope:.3g}, no more than rounding")
-    text = f"no decrease along a slope of {slope:.3g} in {TRIALS} trials: is jac right?"
+        raise EstimateBreakdown("tolfun", f"the slope predicts a decrease of {-slope:.3g}, no more than rounding error")
+    text = f"no decrease along a slope of {slope:.3g} in {TRIALS} trials: is jac correct?"
     raise EstimateBreakdown("line_search", text)
 
 

@@ -140,7 +140,7 @@ class CategoricalSearch(Strategy):
         states.all_finite(state)
         q = state.probabilities
         if (q <= 0).any() or not np.allclose(self.distribution.sums(q), 1.0):
-            raise ValueError("the probabilities of every choice must be positive with sum 1")
+            raise ValueError("the probabilities of every choice must be positive and sum to 1")
         return state
 
     def relocated(self, to: Relocation) -> CategoricalSearch:
@@ -249,7 +249,7 @@ class CategoricalSearch(Strategy):
         if state.calm.item() < needed:
             return {}
         number = int(state.calm.item())
-        return {"tolx": f"the choices have settled: the likeliest have not changed in {number} generations"}
+        return {"tolx": f"the choices have settled: the most likely categories did not change in {number} generations"}
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def watching(criteria: tuple[Criterion, ...], look: Callable[..., dict[str, str]
 def relative_spread(relative: Array) -> dict[str, str]:
     """Reasons to stop by standard deviations relative to the first ones: they are points, or beyond all bounds."""
     if not np.isfinite(relative).all() or relative.max() > DIVERGENCE:
-        return {"divergence": f"standard deviations grew to more than {DIVERGENCE:g} times the first ones"}
+        return {"divergence": f"standard deviations grew to more than {DIVERGENCE:g} times their initial values"}
     if relative.max() < TOL_X:
-        return {"tolx": f"the standard deviations fell to {relative.max():.1g} times the first ones"}
+        return {"tolx": f"the standard deviations fell to {relative.max():.1g} times their initial values"}
     return {}

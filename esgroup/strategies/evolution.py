@@ -40,7 +40,7 @@ from esgroup.strategies.sampling import Sampling
 from esgroup.strategies.step_size import CumulativeStepSize, Moved, StepSize
 
 _RENEWAL = 1000  # generations
-_TOO_FAR = "the points told must be within 1e50 standard deviations of the mean"
+_TOO_FAR = "points passed to tell must be within 1e50 standard deviations of the mean"
 _STEPS = np.array(1e-120), np.array(1e120)  # standard deviations whose squares are numbers
 
 

@@ -395,7 +395,7 @@ class MixtureSearch(Strategy):
                 enough *= 2
         if state.known.idle < enough:
             return {}
-        return {"modes": f"the last {int(state.known.idle)} descents ended at optima that were known"}
+        return {"modes": f"the last {int(state.known.idle)} descents ended at known optima"}
 
 
 def _check(box: Box | None, name: str, points: Array) -> None:

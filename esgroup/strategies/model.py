@@ -50,8 +50,8 @@ def refuse_without_model(options: SearchOptions, group: Group | None) -> None:
     """Raise ValueError, by its name, for an option that does not go with a model, or a structure that has none."""
     for name in ("noise", "step_size"):  # whose test points must be evaluated
         if name in (given := options.given()):
-            text = f"{name} cannot be combined with model='quadratic', leave one of them out"
-            raise ValueError(f"{text}: got {given[name]!r}")
+            text = f"{name} cannot be combined with model='quadratic': leave one of them out"
+            raise ValueError(f"{text}, got {given[name]!r}")
     if group is not None:
         QuadraticSurrogate(modeled(group))
 
@@ -95,7 +95,7 @@ class ModelSearch(Strategy):
             object.__setattr__(self, "surrogate", QuadraticSurrogate(group))
         checks.instance("surrogate", self.surrogate, Surrogate)
         if self.surrogate.dim != dim:
-            wanted = f"{dim} coordinates, as the real variables of the search"
+            wanted = f"{dim} coordinates, one for each real variable of the search"
             raise ValueError(f"surrogate must have {wanted}, got {self.surrogate.dim}")
 
     # ---- sizes --------------------------------------------------------------------------------------------------

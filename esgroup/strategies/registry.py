@@ -56,7 +56,7 @@ def _load_entry_points() -> None:
             register(point.load())
         except Exception as error:
             package = point.dist.name if point.dist is not None else "a package"
-            raise ImportError(f"{package} offers the strategy {point.value!r}, which does not load: {error}") from error
+            raise ImportError(f"{package} offers the strategy {point.value!r}, which fails to load: {error}") from error
 
 
 def register_all() -> None:

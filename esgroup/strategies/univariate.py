@@ -133,7 +133,7 @@ class UnivariateSearch(Strategy):
         found = self._at(self.mean(self.start()), stds)
         reached = found.stds(found.start())
         if not np.allclose(reached, stds, rtol=1e-6):
-            wanted = f"sigma0 must be what {self.about} can have at its mean"
+            wanted = f"sigma0 must be a width that {self.about} can have at its mean"
             raise ValueError(f"{wanted}, got {sigma0!r}: try {reached.min():.3g}")
         return found
 
@@ -291,9 +291,9 @@ class UnivariateSearch(Strategy):
             text = f"a natural parameter left the range from {SMALLEST:g} to {LARGEST:g}"
             reasons["divergence" if grown else "limit"] = text
         if self._is_rounding(self.start()):
-            reasons["resolution"] = "the first distribution was no wider than the rounding of its mean"
+            reasons["resolution"] = "the initial distribution was no wider than the rounding error of its mean"
         elif self._is_rounding(state):
-            reasons["width"] = "the distribution is no wider than the rounding of its mean"
+            reasons["width"] = "the distribution is no wider than the rounding error of its mean"
         return reasons
 
     def _is_rounding(self, state: UnivariateSearchState) -> bool:

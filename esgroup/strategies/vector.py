@@ -207,7 +207,7 @@ class VectorSearch(Strategy):
         evolution = self.evolution
         if not isinstance(evolution, FrameEvolution) or (why := evolution.outgrown(state)) is None:
             return None
-        note = f"Structure 'frame' {why} after {state.course.item(1):,.0f} evaluations: 'full' took its place"
+        note = f"Structure 'frame' {why} after {state.course.item(1):,.0f} evaluations and was replaced by 'full'"
         full = replace(self, group=Full(self.size), root=None, note=note)
         return full, evolution.as_full(state, full.evolution)
 
@@ -365,8 +365,8 @@ class VectorSearch(Strategy):
         reasons: dict[str, str] = {}
         at_first = unresolved(self.mean0, first)
         if at_first.any():
-            where = f"in {at_first.sum()} of {len(first)} coordinates"
-            return {"resolution": f"the first standard deviations were no more than the rounding of the mean {where}"}
+            where = f"in {at_first.sum()} of {len(first)} variables"
+            return {"resolution": f"the initial standard deviations are within rounding error of the mean {where}"}
         stds = self.stds(state)
         relative = (stds / first)[self.shrinking]
         precise = (state.mean + 0.2 * stds == state.mean)[self.shrinking]  # the tutorial's NoEffectCoord
@@ -375,7 +375,7 @@ class VectorSearch(Strategy):
         if relative.size and precise.all() and relative.max() < _SHRUNK:
             reasons = _shrunk(relative, precise=True)
         if not np.isfinite(stds).all() or (stds / first).max() > DIVERGENCE:
-            reasons["divergence"] = f"standard deviations grew to more than {DIVERGENCE:g} times the first ones"
+            reasons["divergence"] = f"standard deviations grew to more than {DIVERGENCE:g} times their initial values"
         if relative.size and relative.max() <= 1.001 * NARROWEST:  # rounding apart
             reasons[NARROW] = _shrunk(relative, precise=False)["tolx"]
         return reasons
@@ -406,7 +406,7 @@ class VectorSearch(Strategy):
 
 def _shrunk(relative: Array, *, precise: bool) -> dict[str, str]:
     """The reason of a distribution that is a point, from its standard deviations relative to the first ones."""
-    text = f"the standard deviations fell to {relative.max():.1g} times the first ones"
+    text = f"the standard deviations fell to {relative.max():.1g} times their initial values"
     return {"tolx": text + " and the mean is at full precision" * precise}
 
 

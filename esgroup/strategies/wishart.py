@@ -123,7 +123,7 @@ class WishartSearch(Strategy):
     @cached_property
     def traits(self) -> Traits:
         first, p = self.distribution.first_dof(), self.dim
-        raised = f"dof was raised from {first:.6g} to {self.least_dof:.6g}, the least"
+        raised = f"dof was raised from {first:.6g} to {self.least_dof:.6g}, the minimum"
         return Traits(
             size=p * (p + 1) // 2,
             # fewer than other searches need, since there is no covariance to learn
@@ -229,7 +229,7 @@ class WishartSearch(Strategy):
     # ---- ends -------------------------------------------------------------------------------------------------
 
     def _end(self, state: WishartSearchState, first: Array) -> dict[str, str]:
-        text = f"the degrees of freedom are {MOST_DOF:g}: samples cannot come closer to the mean"
+        text = f"the degrees of freedom are {MOST_DOF:g}: samples cannot get closer to the mean"
         return {"dof": text} if float(state.dof) >= MOST_DOF else {}
 
     def view(self, state: WishartSearchState) -> StateView:

@@ -263,5 +263,5 @@ def make_data_target(prior: Target, likelihood: Any, data: Any, batch_size: Any)
         if known == [True, False]:
             raise ValueError(f"likelihood must have {argument}= as logp does: Likelihood(fun, {argument}=...)")
         if known == [False, True]:
-            raise ValueError(f"{argument} must be given for logp, the log prior, as it is known of the likelihood")
+            raise ValueError(f"{argument} must be given for logp, the log prior, because the likelihood has it")
     return target

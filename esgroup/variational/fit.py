@@ -31,11 +31,11 @@ from esgroup.variational.schedule import (
 MOST_FAILURES = 10  # iterations in a row without a finite answer
 MOST_RETREATS = 8
 GROWTH = 1e8  # growth of means or standard deviations beyond which a fit is given up
-UNBOUNDED = "the approximation has grown without limits: logp may be unbounded, or not integrable"
-UNRESOLVED = "the approximation has become narrower than the rounding of its mean: measure x from near there"
-SINGULAR = "the approximation has become singular: logp may be unbounded, or not integrable"
+UNBOUNDED = "the approximation grew without bound: logp may be unbounded or not integrable"
+UNRESOLVED = "the approximation is narrower than the rounding error of its mean: move the origin of x close to the mean"
+SINGULAR = "the approximation became singular: logp may be unbounded or not integrable"
 NOT_FINITE = f"logp or its derivatives were not finite in {MOST_FAILURES} iterations in a row"
-FALLING = "the ELBO fell repeatedly: the estimator may be too noisy, take more samples"
+FALLING = "the ELBO fell repeatedly: the estimator may be too noisy; take more samples"
 
 
 class BestWindow(NamedTuple):
@@ -223,7 +223,7 @@ class Fit:
             self.rate /= 2
         elif verdict == "converged":
             self.converged = True
-            self.message = f"the remaining noise costs less than tol = {self.schedule.tol:g}"
+            self.message = f"the loss due to noise is below tol = {self.schedule.tol:g}"
         self.last, self.window = found, empty_window(mixture, self.state)
 
     def _agrees_with(self, before: MixtureState | None) -> bool:

@@ -46,7 +46,7 @@ RATE = 0.5  # the first step size of a single Gaussian, by default
 # mixtures of Student's t distributions (20 variables, 10 full components, Stein) it happened with 4 samples at 0.5 and
 # at 0.1, and in none of four fits with 10 samples at 0.1, nor in four with Pathwise.
 RATE_OF_SEVERAL = 0.1
-MOVING = "the mean is still moving: start nearer, e.g. at the minimum of -logp, or allow more iterations"
+MOVING = "the mean is still moving: start closer, e.g. at the minimum of -logp, or allow more iterations"
 PANELS = 9  # of a figure of marginals, by default
 COLUMNS = 3
 REACH = 4.0  # standard deviations on both sides of the mean that a panel shows
@@ -251,7 +251,7 @@ def _as_estimator(estimator: Any, samples: Any, target: Target | DataTarget) -> 
     function = target.function
     if isinstance(estimator, Estimator):
         if samples is not None:
-            raise ValueError(f"samples must be left out for {estimator}, which has its own number, got {samples!r}")
+            raise ValueError(f"samples must be left out for {estimator}, which sets its own number, got {samples!r}")
         estimator.check(function)
         return estimator
     if estimator != "auto":
@@ -316,12 +316,12 @@ class _FitRun(Run["Posterior"]):
         """Return the best candidate, with an ELBO from draws that the iterations did not use."""
         message = self.message or self.fit.message
         if not message:
-            message = f"the {self.max_iters:,} iterations of max_iters are used up"
+            message = f"max_iters = {self.max_iters:,} reached"
             message += f"; {MOVING}" if self.fit.traveling else ""
         state, found = self.fit.result(self.elbo_samples)
         if not found.failed:
             return self._posterior(state, found, self.fit.converged, message)
-        failed = f"logp is not finite at {found.failed} of {self.elbo_samples} draws of the result: change variables"
+        failed = f"logp is not finite at {found.failed} of {self.elbo_samples} draws from the result: change variables"
         message = failed if self.fit.converged else f"{message}; {failed}"
         return self._posterior(state, found, False, message)
 

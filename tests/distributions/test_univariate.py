@@ -396,7 +396,7 @@ def test_a_product_is_its_families_side_by_side() -> None:
 
 
 @pytest.mark.parametrize("make, message", [
-    (lambda: Bernoulli(1.0), r"probability must be between 0 and 1 and neither of them, got 1\.0"),
+    (lambda: Bernoulli(1.0), r"probability must be strictly between 0 and 1, got 1\.0"),
     (lambda: Bernoulli(math.nan), r"probability must be a finite number, got nan"),
     (lambda: Exponential(-2), r"rate must be a positive finite number, got -2"),
     (lambda: Pareto(2.0, 0.0), r"scale must be a positive finite number, got 0\.0"),
