@@ -1,4 +1,4 @@
-"""The search update of a frame: a few axes of any direction and length, which are found, turned and given up.
+"""The search update of a frame: a few axes of any direction and length, which are found, turned and dropped.
 
 With x = mu + sigma D A z and A = b (I + U^T (diag(s) - I) U), the mean, the paths, sigma and D move as in evolution.py.
 What a generation says about A is read in the coordinates a_i = U z_i of the frame only: O(k n) for a sample. There is
@@ -22,7 +22,7 @@ samples, and the oscillations of the mean, which jumps to and fro across a valle
 -4 sqrt(v) the axis is shortened, A <- A (I - 0.4 q_j q_j^T), and e_j is halved.
 
 The number k of axes follows those *in use*, |log s| > log 2: there is always one more, and at most three.
-A frame is given up for the full matrix (`outgrown`) where it is no longer small: a search that has taken 2 n^2
+A frame is replaced by the full matrix (`outgrown`) if it is no longer small: a search that has taken 2 n^2
 evaluations, a tenth of what a full matrix needs for an ellipsoid, and still has n / 20 axes or more in use (at least
 five); or where its distribution has shrunk to a point, as along sharp ridges, which the full matrix can still learn; or
 where no generation has had a lower median for n^1.5 / 6 generations: what is noise to the ranks makes axes of a frame,
@@ -35,9 +35,9 @@ turn, its average is projected onto what they can hold. Noise makes no axes then
 search averages: it is no reason to give up a frame.
 
 In the published update A <- A h(M) is the step of the group alone (`Frame.moved`), without paths, probes, fading and
-another structure after it. Axes turn because M has parts beside them. A new one comes where all but one are in use,
-along the last step of the mean, with the length of all others: that changes nothing. A step by a model (`stepped`) is
-what D and A can hold of one of the full covariance.
+replacement by the full matrix. Axes turn because M has parts outside them. A new axis is added if all but one are in
+use, along the last step of the mean, with the length of all other directions, which changes nothing. A step by a model
+(`stepped`) is the part of a step of the full covariance that D and A can represent.
 
 The first form of this search and measurements of its parts: docs/LARGE.md.
 """
@@ -107,7 +107,7 @@ BEGIN = (0.0, 0.0, 0.0, _LARGEST, 0.0)
 
 
 class Evolved(NamedTuple):
-    """What `Evolution._evolve` found for the root, the factor of its learning rates, and p_s before."""
+    """The result of `Evolution._evolve` for the root, the factor on its learning rates, and the previous p_s."""
 
     shift: float
     damped: float
@@ -118,7 +118,7 @@ class Evolved(NamedTuple):
 
 
 class FrameConstants(NamedTuple):
-    """What a generation of n values with k axes needs beside `Constants`."""
+    """What a generation of n values with k axes needs in addition to `Constants`."""
 
     both: Array  # weights by rank, 1 in sum for the better half and -1 for the worse
     inner: float  # rate of lengths over that of directions
@@ -141,7 +141,7 @@ class FrameConstants(NamedTuple):
 
 @dataclass(frozen=True)
 class Follow(Cumulative):
-    """The constants of a search with a frame of k axes; in other respects as `Cumulative`.
+    """The constants of a search with a frame of k axes; otherwise like `Cumulative`.
 
     The (k + 1) n numbers of the axes and D are learned at f = max(1, (n + 1) / (3 (k + 1))) times the rates of the full
     group, which has n (n + 1) / 2; the path term at 5 f c_1. The path has a memory of 1 / c_c generations, with
@@ -220,7 +220,7 @@ class FrameEvolution(Evolution):
         return isinstance(self.recombination, Published)
 
     def _constants_for(self, n: int, k: int) -> tuple[Constants, FrameConstants | None]:
-        """Those of k axes; the published update needs no more than the common ones.
+        """The constants for k axes; the published update needs only the common ones.
 
         Its rate is f times that of the full group as well (`Follow`). With that of as many degrees of freedom as a
         frame has, twice as much or more, axes turn too fast to be found.
@@ -257,7 +257,7 @@ class FrameEvolution(Evolution):
         return state
 
     def averages(self, root: Array) -> int:
-        """How many numbers the average of M has beside a root."""
+        """The number of entries of the average of M that goes with a root."""
         return 0 if self.adaptation is None else self.dim * (1 + len(self.group.axes(root).ratios))
 
     def check_averages(self, state: SearchState) -> None:
@@ -395,15 +395,15 @@ class FrameEvolution(Evolution):
 
     @property
     def _most(self) -> int:
-        """The largest number of axes that a search may come to by itself."""
+        """The largest number of axes that a search may reach by itself."""
         return min(self.dim // 4, _MOST, max(8, _NUMBERS // self.dim))
 
     def _in_use(self, root: Array) -> int:
-        """How many axes differ from the others."""
+        """The number of axes that differ from the other directions."""
         return int((np.abs(np.log(self.group.axes(root).ratios)) > _IN_USE).sum())
 
     def _with_axes(self, state: SearchState, root: Array, path: Array) -> SearchState:
-        """Return the state with another root, of any number of axes, and the image of the path p_c as it is."""
+        """Return the state with another root, of any number of axes, and the same image of the path p_c."""
         frame = self.group
         old, new = frame.axes(state.root).directions, frame.axes(root).directions
         averages = _carried(state.average_m, old, new)
@@ -415,7 +415,7 @@ class FrameEvolution(Evolution):
         return state
 
     def stepped(self, state: SearchState, axes: Axes | None, evaluated: int) -> SearchState:
-        """Return the state after a step of the covariance that a model recommends, as far as D and A can hold it.
+        """Return the state after a covariance step that a model recommends, as far as D and A can represent it.
 
         In local coordinates the covariance becomes exp(T), T = 2 V L V^T. Among the directions beside the frame, with
         Q = I - U^T U, a change of log D by e is 2 Q diag(e) Q, so that the natural gradient of D is what comes nearest
@@ -447,14 +447,14 @@ class FrameEvolution(Evolution):
         return self._with_axes(state, root, path)
 
     def note_median(self, state: SearchState, value: float) -> None:
-        """Count the generations since the median of one was less than all before."""
+        """Count the generations since the last record low of the median."""
         if value < state.course.item(3):
             state.course[3:] = max(value, -_LARGEST), 0.0
         elif value >= state.course.item(3):  # not NaN
             state.course[4] += 1.0
 
     def outgrown(self, state: SearchState) -> str | None:
-        """Why the full matrix is the better choice from now on, None if it is not, or is too large, or k was given."""
+        """Why the full matrix is now the better choice; None if it is not, or is too large, or k was given."""
         if self.group.k is not None or self.dim > FULL_UP_TO or self.published:
             return None
         _, values, held, _, since = state.course.tolist()
@@ -469,14 +469,15 @@ class FrameEvolution(Evolution):
         return f"had {in_use} axes" if in_use >= crowded else None
 
     def _is_fruitless(self, state: SearchState) -> bool:
-        """Whether medians have got no lower for so long that noise is the likely reason.
+        """Whether medians have not improved for so long that noise is the likely reason.
 
-        Not where rates are adapted: there it makes no axes, and to stand still is how the search averages.
+        This does not apply if rates are adapted: then noise makes no axes, and standing still is how the search
+        averages.
         """
         return self.adaptation is None and bool(state.course[4] >= _FRUITLESS * self.dim**1.5)
 
     def as_full(self, state: SearchState, full: Evolution) -> SearchState:
-        """Return the state of the full group with the same distribution, widened if it shrank in noise, and paths."""
+        """Return the state of the full group with the same distribution and paths, widened if it shrank in noise."""
         dense = self.group._dense(state.root)
         other = full.start(state.mean, state.scale * state.sigma)
         for name in ("scale", "sigma", "path_s", "path_c", "fade", "memory", "trend", "rest"):
@@ -506,7 +507,7 @@ def _squared_norm(u: Array, m: Array) -> float:
 
 
 def _carried(m: Array, old: Array, new: Array) -> Array:
-    """The same for other axes, as far as they can hold it: R' = U' P, the orthogonal projection."""
+    """The same for other axes, as far as they can represent it: R' = U' P, the orthogonal projection."""
     if not len(m):
         return m
     dim = old.shape[1]

@@ -41,11 +41,11 @@ def scouts(
     scale : array, shape (dim,)
         The units of distances.
     box : array, shape (dim, 2), or None
-        Points that would leave it are mirrored.
+        Points outside are mirrored back.
     anywhere : callable
-        Draws as many points as it is told from the broad initial distribution.
+        Draws a given number of points from the broad initial distribution.
     n : int
-        How many.
+        The number of points.
     rng : numpy.random.Generator
         The source of random numbers.
     """
