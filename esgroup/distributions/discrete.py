@@ -1,4 +1,4 @@
-"""Univariate exponential families of whole numbers."""
+"""Univariate exponential families of integers."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Bernoulli(Univariate):
 
 
 class _Table(NamedTuple):
-    """All counts of noticeable probability; their statistics are relative to those of the first count."""
+    """All counts with non-negligible probability; their statistics are relative to those of the first count."""
 
     counts: Array
     statistics: Array  # (2, n)
@@ -140,7 +140,7 @@ class Poisson(Univariate):
     rate: float = 1.0
     signs: ClassVar[tuple[Sign, ...]] = ("free",)
     support: ClassVar[str] = "non-negative integers"
-    most: ClassVar[float] = 1e15  # up to which float64 holds whole numbers and NumPy draws counts
+    most: ClassVar[float] = 1e15  # up to which float64 represents integers exactly and NumPy draws counts
     series_from: ClassVar[float] = 1e6  # from which the first term left out of the series of the entropy is below 1e-18
 
     def __post_init__(self) -> None:
@@ -197,7 +197,7 @@ class PoissonPower(Univariate):
     """Counts 0, 1, 2, ... with probabilities in proportion to (rate^w / w!)^power, the Conway-Maxwell-Poisson family.
 
     T = (w, -log w!), tau = (power log rate, power). power = 1 is Poisson; with larger powers the counts gather around
-    the largest whole number below the rate, with a variance of about rate / power. All sums are over tables.
+    the largest integer below the rate, with a variance of about rate / power. All sums are over tables.
 
     Parameters
     ----------

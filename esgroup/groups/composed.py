@@ -1,4 +1,4 @@
-"""What groups that are made of other groups share: elements packed part after part."""
+"""The common base of groups made of other groups: elements are packed part by part."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Constants(NamedTuple):
     drive: float  # c_s / d_s
     chi: float  # E|N(0, I)|
     threshold: float  # h_sigma is 1 while |p_s| < threshold chi sqrt(1 - (1 - c_s)^(2 t))
-    flows: bool = False  # whether the root takes the whole flow with the samples held in place, not A h(M)
+    flows: bool = False  # whether the root follows the whole flow with the samples held in place, not A h(M)
 
     @property
     def gain_s(self) -> float:
@@ -43,9 +43,9 @@ class Recombination(Protocol):
     """A rule that sets the weights of ranks and the learning rates."""
 
     def constants(self, n: int, dim: int, dof: int, gathered: int = 0) -> Constants:
-        """Return the constants for n values, dim coordinates and dof degrees of freedom of the root.
+        """Return the constants for n values, dim variables and dof degrees of freedom of the root.
 
-        `gathered` is how many coordinates a row of the root may combine: see `rates.root_rates`.
+        `gathered` is the number of variables that a row of the root may combine: see `rates.root_rates`.
         """
         ...
 
