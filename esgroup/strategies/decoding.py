@@ -48,7 +48,7 @@ class Decoding:
     Measured on bbob instances 1-5 (means of 5 to 60 runs), with g and a larger c_mud, over before: f2 0.96, 0.88, 0.77,
     0.70 (n = 5, 10, 20, 40), separable ellipsoid 0.56, 0.35 (n = 80, 160), f11 0.96, 0.92, 0.85 (n = 10, 20, 40), f1
     1.00 to 1.02, f8 1.05, 1.03, 0.96 (n = 5, 10, 20), f10 0.98. Without g f11 takes 1.16 (n = 20). The form of g (also
-    1 - 1/r), its limits (0, 0.05, 0.1, 3 / (n + 1)) and b (1/20, 1/n, 1 / (4 n)) make differences of some per cent, but
+    1 - 1/r), its limits (0, 0.05, 0.1, 3 / (n + 1)) and b (1/20, 1/n, 1 / (4 n)) make differences of a few percent, but
     a least g of 0.05 at n = 5 takes 1.1 on f8, and without sqrt(2 / n) fewer runs find the optimum of f8 and f9 (109 of
     120 at n = 20, 114 with it, 116 before).
 

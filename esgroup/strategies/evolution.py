@@ -319,8 +319,8 @@ class Evolution:
     ) -> tuple[float, float, float, float]:
         """Move the mean, the paths and sigma; returns the step of the root.
 
-        M is the projection of sum_i weights_i z_i z_i^T - shift I, with the weights in the generation. Besides `shift`
-        these are h_sigma's correction of c_1, the factor by which the weights were clipped, and the step of log sigma.
+        M is the projection of sum_i weights_i z_i z_i^T - shift I, with the weights in the generation. The other
+        returned values are h_sigma's correction of c_1, the factor of the clipped weights, and the step of log sigma.
         """
         sigma, memory = state.sigma.item(), state.memory
         before = state.mean.copy() if len(memory) else None

@@ -11,7 +11,7 @@ and fades:
     |log s| <- |log s| - 0.3 c_F,     c_F the rate at which lengths are learned; not for axes with s > 5
 
 An axis *comes* in one of two ways. Long ones come from the path: every 1 / c_c generations the direction of least
-effect, if it has next to none, becomes that of the path p_c beside the frame, with s = 1. Short ones come from probes,
+effect, if it has next to none, becomes that of the path p_c outside the frame, with s = 1. Short ones come from probes,
 orthonormal directions q_j that follow the least eigenvectors of sum_i w_i z_i z_i^T, which are shorter among the better
 samples, and the oscillations of the mean, which jumps to and fro across a valley that is too narrow for it:
 
@@ -216,7 +216,7 @@ class FrameEvolution(Evolution):
 
     @cached_property
     def published(self) -> bool:
-        """Whether axes follow the published update, without devices."""
+        """Whether axes follow the published update only."""
         return isinstance(self.recombination, Published)
 
     def _constants_for(self, n: int, k: int) -> tuple[Constants, FrameConstants | None]:
@@ -417,7 +417,7 @@ class FrameEvolution(Evolution):
     def stepped(self, state: SearchState, axes: Axes | None, evaluated: int) -> SearchState:
         """Return the state after a covariance step that a model recommends, as far as D and A can represent it.
 
-        In local coordinates the covariance becomes exp(T), T = 2 V L V^T. Among the directions beside the frame, with
+        In local coordinates the covariance becomes exp(T), T = 2 V L V^T. Among the directions outside the frame, with
         Q = I - U^T U, a change of log D by e is 2 Q diag(e) Q, so that the natural gradient of D is what comes nearest
         to Q T Q,
 
@@ -573,7 +573,7 @@ def beside(path: Array, u: Array) -> Array:
         length = float(np.linalg.norm(rest))
         if length > 1e-9 * float(np.linalg.norm(one)):
             return rest / length
-    raise AssertionError("as many directions as coordinates have none beside them")
+    raise AssertionError("as many directions as coordinates have none outside them")
 
 
 def shortened_along(frame: Frame, a: Array, q: Array) -> Array:

@@ -320,7 +320,7 @@ def elsewhere(strategy: Strategy, popsize: int, sigma_factor: float, rng: np.ran
     state = strategy.start()
     mean, stds = strategy.mean(state), strategy.stds(state)
     mean = mean + stds * rng.standard_normal(len(mean))
-    steps = np.maximum(sigma_factor * stds, 10 * np.spacing(np.abs(mean)))  # the mean may be far from the first one
+    steps = np.maximum(sigma_factor * stds, 10 * np.spacing(np.abs(mean)))  # the mean may be far from the initial one
     return relocated(strategy, Relocation(popsize, Place(mean, steps)))
 
 

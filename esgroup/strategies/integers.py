@@ -49,7 +49,7 @@ class Widening:
 
     patience: int
     fruitless: int = 6
-    tolerance: float = 1e-12  # what a quadratic function has gained when steps are a millionth of the first ones
+    tolerance: float = 1e-12  # what a quadratic function has gained when steps are a millionth of the initial ones
     last: float = 0.1  # of the first standard deviations: with them the search comes to rest at the best point
     widest: float = 0.5  # samples then reach the neighbors of an integer, hardly more
 

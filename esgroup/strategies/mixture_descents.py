@@ -74,7 +74,7 @@ class Component(VectorSearch):
         return self.steps0 if self.root is None else np.sqrt(self.group._squared_row_norms(self.root))
 
     def shrinkage(self, search: SearchState) -> float:
-        """Return the largest ratio of a standard deviation to the first one."""
+        """Return the largest ratio of a standard deviation to the initial one."""
         return float((self.stds(search) / self.stds0).max())
 
     def log_volume(self, search: SearchState) -> float:

@@ -1,7 +1,7 @@
 """Where the next descents of a mixture search begin: anywhere, or beyond known optima, but not where optima are known.
 
 Points that are uniform in a box hardly ever fall into narrow basins: the narrowest of Vincent's function in three
-dimensions has one hundred-thousandth of the volume. But narrow basins often lie beside each other. So half of the
+dimensions has one hundred-thousandth of the volume. But narrow basins often lie next to each other. So half of the
 scouts continue the line through two neighboring optima:
 
     x = a + F (a - b) + noise,    log F ~ U(log 1/2, log 2)

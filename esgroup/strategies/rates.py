@@ -153,7 +153,7 @@ def damping_factor(dim: int, mu_eff: float) -> float:
     optimum, and there this ends in divergence on functions that are much steeper on one side: f12 of bbob with other
     rotations, n = 20, popsize 104, mu_eff / n = 1.4: 7 of 15 runs with 0.7, none with 1 (nor of 15 on bbob's instances
     1-5), which also finds the optimum of f15 more often (n = 10, popsize 128: 31 of 60 runs, 21 with 0.7) and takes 6
-    per cent more on f10.
+    percent more on f10.
     """
     return max(0.7, min(1.0, 0.55 + 0.3 * mu_eff / dim))
 

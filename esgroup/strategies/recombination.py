@@ -12,9 +12,9 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.strategies import rates
 
-# Up to this c_1 + c_mu a root moves by A h(M). The flow (`Group._flow`) is better by 2 to 3 per cent from 0.1 to 0.2
-# (ten bbob-like functions, 30 runs: n = 2, 3, 5; bbob f1, f2, 20 runs, n = 5, 10, other groups: by 0 to 7 per cent), by
-# 20 to 30 per cent beyond 0.8 (n = 10, popsize 512).
+# Up to this c_1 + c_mu a root moves by A h(M). The flow (`Group._flow`) is better by 2 to 3 percent from 0.1 to 0.2
+# (ten bbob-like functions, 30 runs: n = 2, 3, 5; bbob f1, f2, 20 runs, n = 5, 10, other groups: by 0 to 7 percent), by
+# 20 to 30 percent beyond 0.8 (n = 10, popsize 512).
 _FIRST_ORDER = 0.1
 
 
