@@ -33,7 +33,7 @@ def test_an_example_runs(
     names: dict[str, object] = {"__name__": "__main__"}
     exec(compile(code, str(README), "exec"), names)
     said = capsys.readouterr().err.splitlines()
-    assert [line for line in said if "compiling its loops" not in line] == []  # a notice of slow machines
+    assert [line for line in said if "compiling kernels" not in line] == []  # a notice of slow machines
 
 
 def test_the_first_examples_find_the_minimum() -> None:

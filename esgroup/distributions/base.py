@@ -1,4 +1,4 @@
-"""What the distributions share: their base, and the state, samples and steps of Gaussians."""
+"""The common base of distributions, and the state, samples and steps of Gaussians."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RowMap = Callable[[Array, Array], Array]  # of a packed root and rows
 
 
 class Distribution(FromFields):
-    """Base of frozen dataclasses (with eq=False) that are made of checked fields."""
+    """Base of frozen dataclasses (with eq=False) with checked fields."""
 
     def _store(self, name: str, value: Any) -> None:
         """Set a field of the frozen object, in `__post_init__`."""
@@ -21,7 +21,7 @@ class Distribution(FromFields):
 
 
 def checked_parts(name: str, value: Any, kind: type[Any], *shapes: tuple[int, ...]) -> list[Array]:
-    """Check that a value is a named tuple of this kind, whose arrays have these shapes; return the arrays."""
+    """Check that a value is a named tuple of this kind whose arrays have these shapes; return the arrays."""
     checks.instance(name, value, kind)
     parts = zip(kind._fields, value, shapes, strict=True)
     return [checks.real_array(f"{name}.{part}", given, shape) for part, given, shape in parts]
@@ -75,5 +75,5 @@ class Step(NamedTuple):
     m: Array
 
     def scaled(self, mean_rate: float, root_rate: float | None = None) -> Step:
-        """Multiply the step by a rate, or the parts for the mean and for the square root by a rate each."""
+        """Multiply the step by a rate, or the parts for the mean and the square root by separate rates."""
         return Step(mean_rate * self.delta, (mean_rate if root_rate is None else root_rate) * self.m)

@@ -1,6 +1,6 @@
-"""Categorical distributions: independent choices, each of a few categories, with probabilities of their own.
+"""Categorical distributions: independent choices among a few categories each, with separate probabilities.
 
-With local coordinates eta at the present probabilities q, for one choice of K categories,
+With local coordinates eta at the current probabilities q, for one choice of K categories,
 
     q(eta)_c = q_c e^{eta_c} / sum_b q_b e^{eta_b},
 
@@ -39,17 +39,17 @@ class CategoricalState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Categorical(Distribution):
-    """Independent choices; a point has the place of a category, from 0 to K - 1, for each of them.
+    """Independent choices; a point holds the index of a category, from 0 to K - 1, for each of them.
 
     Parameters
     ----------
     probabilities
-        Those of one choice, [0.2, 0.3, 0.5], or of several, [[0.5, 0.5], [0.2, 0.3, 0.5]]: positive, with sum 1.
+        Those of one choice, [0.2, 0.3, 0.5], or of several, [[0.5, 0.5], [0.2, 0.3, 0.5]]: positive, with a sum of 1.
 
     Raises
     ------
     ValueError
-        If they are not probabilities, or a choice has less than two categories.
+        If they are not probabilities, or a choice has fewer than two categories.
 
     Examples
     --------
@@ -67,14 +67,14 @@ class Categorical(Distribution):
         for part in given if several else [given]:
             q = checks.real_array("probabilities", part, (None,))
             if len(q) < 2 or not (q > 0).all() or abs(q.sum() - 1) > 1e-9:
-                raise ValueError(f"probabilities must be two or more positive numbers with sum 1, got {part!r}")
+                raise ValueError(f"probabilities must be two or more positive numbers that sum to 1, got {part!r}")
             rounded = abs(q.sum() - 1) <= len(q) * np.finfo(np.float64).eps  # dividing again would change the last bits
             found.append(tuple((q if rounded else q / q.sum()).tolist()))
         self._store("probabilities", tuple(found))
 
     @classmethod
     def uniform(cls, *sizes: int) -> Categorical:
-        """Return choices among this many equally likely categories each."""
+        """Return choices with equally likely categories; `sizes` are their numbers."""
         return cls([[1 / size] * checks.whole_number("sizes", size, least=2) for size in sizes])
 
     # ---- sizes --------------------------------------------------------------------------------------------------
@@ -115,24 +115,24 @@ class Categorical(Distribution):
         return Categorical(np.split(state.probabilities, self.offsets[1:]))
 
     def sums(self, per_category: Array) -> Array:
-        """Add up numbers of categories for each choice, along the last axis."""
+        """Sum one number per category over each choice, along the last axis."""
         return np.add.reduceat(per_category, self.offsets, axis=-1)
 
     def check_points(self, name: str, points: Any) -> Array:
-        """Check that all numbers are places of categories; `name` is that of the argument, for the message."""
+        """Check that all numbers are indices of categories; `name` is the argument's name for the message."""
         given = checks.real_array(name, points, (None, self.dim))
         if ((given != np.rint(given)) | (given < 0) | (given >= self.sizes)).any():
             raise ValueError(f"{name} must be places of categories, from 0 to {self.sizes - 1}, got {points!r}")
         return given
 
     def places(self, points: Any) -> Indices:
-        """Return which of all categories the points (n, dim) have; ValueError if there is no such category."""
+        """Return the position of the points' (n, dim) categories among all; ValueError for an unknown category."""
         return self.check_points("points", points).astype(np.int64) + self.offsets
 
     # ---- samples and densities ----------------------------------------------------------------------------------
 
     def sample(self, state: CategoricalState, n: int, rng: np.random.Generator) -> Array:
-        """Draw n points (n, dim), each by itself from the distribution, together as evenly as possible.
+        """Draw n points (n, dim), each from the distribution, together as evenly as possible.
 
         For each choice the n numbers (pi(i) + u_i) / n, with a random permutation pi and uniform u_i, are looked up
         among the cumulated probabilities: n samples have each category n q times, rounded up or down.
@@ -168,7 +168,7 @@ class Categorical(Distribution):
     def move(self, state: CategoricalState, m: Array, floor: Array | None = None) -> CategoricalState:
         """Return the state q (1 + m), in which no probability is below its floor (0 by default).
 
-        What is above the floors is scaled so that the sum is 1: q = floor + (q - floor)^+ / norm.
+        The parts above the floors are scaled so that the sum is 1: q = floor + (q - floor)^+ / norm.
         """
         q = state.probabilities * (1 + m)
         least = np.zeros_like(q) if floor is None else floor

@@ -1,7 +1,7 @@
 """Families of real numbers that can contract to any point of their support: Normal, Gamma, Beta and Wald.
 
-They have two natural parameters: tau <- c tau changes the concentration and leaves the mean; the location moves along
-the direction that is Fisher-orthogonal to tau. What a search needs of them is written so that nothing cancels for large
+They have two natural parameters: tau <- c tau changes the concentration and keeps the mean; the location moves along
+the direction that is Fisher-orthogonal to tau. The formulas that a search uses avoid cancellation for large
 concentrations.
 """
 
@@ -19,7 +19,7 @@ from esgroup.checks import Array
 from esgroup.distributions.gamma_functions import log_gap, slope_difference, trigamma_difference, variance_gap
 from esgroup.distributions.univariate import BELOW_ONE, LARGEST, SMALLEST, TINY, Sign, Tau, Univariate, WhiteScores
 
-SHARPEST = 1e30  # concentration at which the width is 1e-15 of the mean: beyond, samples are all the same number
+SHARPEST = 1e30  # concentration at which the width is 1e-15 of the mean: beyond it, all samples are equal
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class Beta(_Concentrating):
 
     a: float = 1.0
     b: float = 1.0
-    support: ClassVar[str] = "between 0 and 1 and neither of them"
+    support: ClassVar[str] = "strictly between 0 and 1"
 
     def _statistics(self, w: Array) -> tuple[Array, ...]:
         return np.log(w), np.log1p(-w)

@@ -1,4 +1,4 @@
-"""The Hessian of a function in the local coordinates of a Gaussian, from a few of its products with vectors."""
+"""The Hessian of a function in the local coordinates of a Gaussian, from a few Hessian-vector products."""
 
 from __future__ import annotations
 

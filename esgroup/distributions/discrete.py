@@ -1,4 +1,4 @@
-"""Univariate exponential families of whole numbers."""
+"""Univariate exponential families of integers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Bernoulli(Univariate):
     Parameters
     ----------
     probability : float
-        The probability p of a 1, between 0 and 1 and neither of them.
+        The probability p of a 1, strictly between 0 and 1.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Bernoulli(Univariate):
     def __post_init__(self) -> None:
         p = checks.real_number("probability", self.probability)
         if not 0 < p < 1:
-            raise ValueError(f"probability must be between 0 and 1 and neither of them, got {p!r}")
+            raise ValueError(f"probability must be strictly between 0 and 1, got {p!r}")
         super().__post_init__()
 
     def _natural(self) -> tuple[float, ...]:
@@ -86,7 +86,7 @@ class Bernoulli(Univariate):
 
 
 class _Table(NamedTuple):
-    """All counts of noticeable probability; their statistics are relative to those of the first count."""
+    """All counts with non-negligible probability; their statistics are relative to those of the first count."""
 
     counts: Array
     statistics: Array  # (2, n)
@@ -139,8 +139,8 @@ class Poisson(Univariate):
 
     rate: float = 1.0
     signs: ClassVar[tuple[Sign, ...]] = ("free",)
-    support: ClassVar[str] = "whole numbers from 0 up"
-    most: ClassVar[float] = 1e15  # up to which float64 holds whole numbers and NumPy draws counts
+    support: ClassVar[str] = "non-negative integers"
+    most: ClassVar[float] = 1e15  # up to which float64 represents integers exactly and NumPy draws counts
     series_from: ClassVar[float] = 1e6  # from which the first term left out of the series of the entropy is below 1e-18
 
     def __post_init__(self) -> None:
@@ -197,7 +197,7 @@ class PoissonPower(Univariate):
     """Counts 0, 1, 2, ... with probabilities in proportion to (rate^w / w!)^power, the Conway-Maxwell-Poisson family.
 
     T = (w, -log w!), tau = (power log rate, power). power = 1 is Poisson; with larger powers the counts gather around
-    the largest whole number below the rate, with a variance of about rate / power. All sums are over tables.
+    the largest integer below the rate, with a variance of about rate / power. All sums are over tables.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ class PoissonPower(Univariate):
     rate: float = 1.0
     power: float = 1.0
     signs: ClassVar[tuple[Sign, ...]] = ("free", "positive")
-    support: ClassVar[str] = "whole numbers from 0 up"
+    support: ClassVar[str] = "non-negative integers"
     most: ClassVar[float] = 1e8  # the largest rate whose tables are small
     least_power: ClassVar[float] = 1e-2
     sharpest: ClassVar[float] = 30.0  # the largest power log(1 + 1/rate): scores are white to 3% there

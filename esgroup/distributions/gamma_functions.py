@@ -1,4 +1,4 @@
-"""Gamma functions, and differences of them that would cancel for large arguments, without the cancellation.
+"""Gamma functions, and differences of them computed without cancellation for large arguments.
 
 First of one variable: log x - psi(x), x psi'(x) - 1 and the like, which the exponential families need.
 

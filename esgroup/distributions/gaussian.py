@@ -28,21 +28,21 @@ class Gaussian(Distribution):
     mean + A delta, A h(M) (paper, eqs. gauss_ex_map and gauss_xnes_prec); its Fisher matrix at 0 is the identity for
     delta and <M + M^T, M' + M'^T> / 2 for M, whatever the group and the form.
 
-    The object itself never changes; the parameters that do are in a `State`.
+    The object itself is immutable; the parameters that change are in a `State`.
 
     Parameters
     ----------
     structure : Group or str
         The group of the square root, or its spelling, for example "block_triangular:k=2".
     mean : array_like, optional
-        The initial mean. It may be left out and given to `state` instead.
+        The initial mean. You can pass it to `state` instead.
     sigma0 : float, optional
-        The initial standard deviation of all coordinates; 1 if `covariance` is not given either.
+        The initial standard deviation of all variables; 1 if `covariance` is not given either.
     covariance : array_like, optional
-        The initial covariance, instead of `sigma0`. A structure that cannot hold it starts at the nearest one that it
-        can (`Group.from_covariance`).
+        The initial covariance, instead of `sigma0`. A structure that cannot represent it starts at the nearest
+        covariance that it can represent (`Group.from_covariance`).
     form : {"covariance", "precision"}
-        Which matrix has its square root in the group.
+        Whether the square root of the covariance or of the precision matrix is in the group.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class Gaussian(Distribution):
 
     @cached_property
     def dim(self) -> int:
-        """The number of coordinates."""
+        """The number of variables."""
         return self.group.dim
 
     # With T = A, or T = B^-T in precision form: T x, T^T x and T^-1 x, as functions of the root and of rows x.
@@ -121,7 +121,7 @@ class Gaussian(Distribution):
         Parameters
         ----------
         mean : array_like, optional
-            The initial mean; needed if none was given at construction.
+            The initial mean; required if none was given at construction.
 
         Raises
         ------
@@ -187,7 +187,7 @@ class Gaussian(Distribution):
         if not isinstance(rng, np.random.Generator):
             raise TypeError(f"rng must be a numpy.random.Generator, got {rng!r}")
         shape = checks.whole_number("n", n), self.dim
-        # one more pass over a large dense root would cost a tenth of a generation: its samples show a NaN as well
+        # checking a large dense root would cost a tenth of a generation: its samples show a NaN, too
         large = self.group.uses_images and self.form == "covariance" and self.group.size > 2**18 and n > 0
         state = self._checked(state, finite=not large)
         if out is None:
@@ -313,10 +313,10 @@ class Gaussian(Distribution):
         g_mean : array_like, shape (dim,)
             dL/dmean.
         hvp : callable
-            Maps rows v_i to rows H v_i. It is called once, with as many rows as the group's hub has coordinates
-            (k for BlockTriangular(k), k1 + k2 for Heisenberg).
+            Maps rows v_i to rows H v_i. It is called once, with one row for each coordinate of the group's hub (k for
+            BlockTriangular(k), k1 + k2 for Heisenberg).
         hessian_diagonal : array_like, shape (dim,), optional
-            The diagonal of H. It is needed unless the hub holds all coordinates.
+            The diagonal of H. It is required unless the hub contains all coordinates.
         entropy_weight : float
             The weight of the entropy of q in L.
         """
@@ -343,8 +343,8 @@ class Gaussian(Distribution):
             A vector of the local space.
         map : {"h", "exp", "linear"}
             The map of M. "linear" is standard natural-gradient descent in the global parameter A itself, which is the
-            special case theta = theta_t + eta of the local maps (factor by factor for Kronecker groups); it may make A
-            singular, h and Exp cannot.
+            special case theta = theta_t + eta of the local maps (factor by factor for Kronecker groups); it can make A
+            singular, unlike h and Exp.
         """
         state, group = self._checked(state), self.group
         delta, m = checked_parts("step", step, Step, (self.dim,), (group.size,))
@@ -382,7 +382,7 @@ class Gaussian(Distribution):
             The rates of the mean and of the square root.
         out : State, optional
             A state whose arrays may be overwritten; `state` itself for a move in place. A move in place along samples
-            with images trusts the root, which `sample` has checked.
+            with images trusts the root, which `sample` has already checked.
         """
         checks.instance("samples", samples, Samples)
         group, in_place = self.group, out is state

@@ -50,7 +50,7 @@ class MatrixGaussian(Distribution):
     In covariance form R and C are the square roots themselves; in precision form R = B^-T and C = A^-T with B and A in
     the groups (paper, appendix on matrix Gaussians, where X = E + B^-T Z A^-1). The covariance of two entries is
     cov(X_ij, X_kl) = (R R^T)_ik (C C^T)_jl. Read row by row, X is a vector Gaussian whose square root is the Kronecker
-    product R (x) C, and that is how it is computed; no matrix of that size is ever formed. A generation of n samples
+    product R (x) C, which is how it is computed; no matrix of that size is ever formed. A generation of n samples
     of m x k matrices costs O(n m k (m + k)) with full groups and O(n m k) with those of linear size.
 
     A `State` has the mean as a matrix and `root`, a packed element of `group`; samples are (n, m, k). A matrix of one
@@ -61,14 +61,14 @@ class MatrixGaussian(Distribution):
     mean : array_like, shape (m, k)
         The initial mean E.
     sigma0 : float, optional
-        The initial standard deviation of the entries, 1 if left out.
+        The initial standard deviation of the entries, 1 by default.
     rows, cols : Group or str
         Groups of dimension m and k, or their spellings.
     form : {"covariance", "precision"}
-        Which matrices have their square roots in the groups.
+        Whether the square roots of the covariances or of the precision matrices are in the groups.
     exact : bool
-        Whether the natural gradient is exact. False takes the paper's block-diagonal approximation of the Fisher
-        matrix, which doubles the step of the overall scale.
+        Whether the natural gradient is exact. False uses the paper's block-diagonal approximation of the Fisher matrix,
+        which doubles the step of the overall scale.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Finite mixtures of Gaussians: where they start, density, natural gradients by the joint Fisher matrix, moves."""
+"""Finite mixtures of Gaussians: initial state, density, natural gradients by the joint Fisher matrix, moves."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class MixtureStep(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Mixture(Distribution):
-    """q(x) = sum_k pi_k N(x | mean_k, Sigma_k), each Gaussian with a group and a form of its own.
+    """q(x) = sum_k pi_k N(x | mean_k, Sigma_k), each Gaussian with its own group and form.
 
     The local map is that of a Gaussian in every component and rho_k + rho for the logits rho_k = log(pi_k / pi_K)
     (paper, appendix "Finite Mixture of Gaussians"). The Fisher matrix of q is singular where components coincide; the
@@ -92,9 +92,9 @@ class Mixture(Distribution):
     Parameters
     ----------
     components : sequence of Gaussian
-        Gaussians of one dimension, each with a mean.
+        Gaussians of the same dimension, each with a mean.
     weights : array_like, shape (K,), optional
-        Positive numbers with the sum 1; all equal if left out.
+        Positive numbers that sum to 1; equal by default.
     learn_weights : bool
         Whether steps change the weights.
 
@@ -129,7 +129,7 @@ class Mixture(Distribution):
         learn_weights: bool = False,
         rng: Any = None,
     ) -> Mixture:
-        """Gaussians of equal weight, spread evenly over a box or around a point.
+        """Gaussians with equal weights, spread evenly over a box or around a point.
 
         Means are points of an additive sequence with a random shift, and standard deviations are count^(-1/dim) times
         those of the region: together the components cover it once.
@@ -139,7 +139,7 @@ class Mixture(Distribution):
         count : int
             The number of components.
         bounds : array_like, shape (dim, 2), optional
-            The region as a box: a pair (lower, upper) for each coordinate.
+            The region as a box: a pair (lower, upper) for each variable.
         mean : array_like, shape (dim,), optional
             The region as N(mean, sigma0^2 I), instead of `bounds`.
         sigma0 : float, optional
@@ -181,7 +181,7 @@ class Mixture(Distribution):
         return cls(tuple(Gaussian(group, point, **scale) for point in means), learn_weights=learn_weights)
 
     def _compared(self) -> tuple[Any, ...]:
-        """Equal weights are the same whether they were given or left out."""
+        """Equal weights compare equal whether they were given or left out."""
         return self.components, self._initial_weights, self.learn_weights
 
     # ---- sizes --------------------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ class Mixture(Distribution):
 
     @property
     def dim(self) -> int:
-        """The number of coordinates."""
+        """The number of variables."""
         return self.components[0].dim
 
     @cached_property
@@ -238,13 +238,13 @@ class Mixture(Distribution):
     # ---- density ------------------------------------------------------------------------------------------------
 
     def sample(self, state: MixtureState, n: int, rng: np.random.Generator) -> MixtureSamples:
-        """Draw n points at once: for each a component by its weight, then a point of that component."""
+        """Draw n points at once: for each, a component by its weight, then a point from that component."""
         n = checks.whole_number("n", n)
         if not isinstance(rng, np.random.Generator):
             raise TypeError(f"rng must be a numpy.random.Generator, got {rng!r}")
         states = self.component_states(state)
         z = rng.standard_normal((n, self.dim))  # ~ N(0, I)
-        if self.count == 1:  # no random number is spent, so that the samples are those of the Gaussian
+        if self.count == 1:  # use no random numbers, so that the samples are those of the Gaussian
             labels = np.zeros(n, dtype=np.int64)
         else:
             labels = rng.choice(self.count, n, p=self.mixing_weights(state))
@@ -347,7 +347,7 @@ def _checked_weights(weights: Any, count: int) -> Array:
         k = int((array <= 0).argmax())
         raise ValueError(f"weights must be positive, got {array[k]} at index {k}")
     if abs(array.sum() - 1) > 1e-8:
-        raise ValueError(f"weights must have the sum 1, got {array.sum():.12g}")
+        raise ValueError(f"weights must sum to 1, got a sum of {array.sum():.12g}")
     return checks.read_only(array / array.sum())
 
 

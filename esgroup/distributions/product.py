@@ -54,7 +54,7 @@ class Product:
 
     @property
     def dim(self) -> int:
-        """k, how many numbers a point has."""
+        """k, the number of variables of a point."""
         return len(self.families)
 
     @cached_property
@@ -148,7 +148,7 @@ class Product:
         step = checks.real_array("step", step, (len(self.signs),))
         return UnivariateState(checked_state(state, len(self.signs)).unconstrained + step)
 
-    # ---- what a search needs, in natural parameters ------------------------------------------------------------
+    # ---- for searches, in natural parameters -------------------------------------------------------------------
 
     def local(self, tau: Array, points: Array) -> WhiteScores:
         """White scores of points at natural parameters tau; z and y are (n, k)."""

@@ -1,6 +1,6 @@
-"""Families of real numbers with a scale and nothing else: Exponential, Pareto, Weibull and Laplace.
+"""Families of real numbers with a scale as the only parameter: Exponential, Pareto, Weibull and Laplace.
 
-Their T <= 0 has an exponential distribution, so that they contract to an end of their support only.
+Their T <= 0 has an exponential distribution, so they can contract only to an end of their support.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Pareto(_Rate):
     alpha : float
         The exponent, positive.
     scale : float
-        The scale s, positive, which stays as it is.
+        The scale s, positive and fixed.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class Weibull(_Rate):
     scale : float
         The scale, positive.
     shape : float
-        The shape k, from 0.1 to 1e12, which stays as it is.
+        The shape k, from 0.1 to 1e12, fixed.
 
     Examples
     --------
@@ -198,7 +198,7 @@ class Laplace(_Rate):
     scale : float
         The scale, positive.
     location : float
-        The location l, which stays as it is.
+        The location l, fixed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Exponential families of one number: the mathematics that all of them share.
+"""Exponential families of one number: their common mathematics.
 
     q(w | tau) = b(w) exp(<T(w), tau> - A(tau)),   m = E[T] = grad A(tau),   F_tau = Hess A(tau) = Cov[T]
 
@@ -27,14 +27,14 @@ TINY, HUGE = 1e-300, 1e300  # the range of numbers that are drawn
 BELOW_ONE = 1 - 2.0**-53  # the largest float64 less than 1
 SMALLEST, LARGEST = 1e-140, 1e140  # the range of natural parameters with a sign in a search: their squares stay finite
 
-# what a number must be, and whether it is
+# descriptions of supports, and their tests
 _SUPPORTS: dict[str, Callable[[Array], NDArray[np.bool_]]] = {
     "finite": np.isfinite,
     "positive": lambda w: w > 0,
     "at least 0": lambda w: w >= 0,
-    "between 0 and 1 and neither of them": lambda w: (w > 0) & (w < 1),
+    "strictly between 0 and 1": lambda w: (w > 0) & (w < 1),
     "0 or 1": lambda w: np.isin(w, (0, 1)),
-    "whole numbers from 0 up": lambda w: (w >= 0) & (w == np.floor(w)),
+    "non-negative integers": lambda w: (w >= 0) & (w == np.floor(w)),
 }
 
 
@@ -66,10 +66,10 @@ class WhiteScores(NamedTuple):
 
 
 class Univariate(ABC):
-    """An exponential family of one number: a frozen dataclass of its usual parameters, at which `state()` starts.
+    """An exponential family of one number: a frozen dataclass of its usual parameters, where `state()` starts.
 
-    Families with two natural parameters concentrate: tau <- c tau, c -> infinity, contracts them to a point and leaves
-    their mean where it is. Those with one are as wide as they are far from an end of their domain.
+    Families with two natural parameters can concentrate: tau <- c tau, c -> infinity, contracts them to a point and
+    keeps their mean. Those with one are as wide as their distance from an end of their domain.
 
     Examples
     --------
@@ -80,11 +80,11 @@ class Univariate(ABC):
     """
 
     signs: ClassVar[tuple[Sign, ...]]  # signs of the natural parameters
-    support: ClassVar[str]  # what a number must be, for messages; one of `_SUPPORTS` unless `_in_support` is replaced
+    support: ClassVar[str]  # describes the numbers, for messages; one of `_SUPPORTS` unless `_in_support` is overridden
     log_base: ClassVar[float] = 0.0  # log b of a constant b
     of_any_sign: ClassVar[tuple[str, ...]] = ()  # usual parameters that need not be positive
 
-    # ---- must: a family in formulas of tau, a tuple of numbers ---------------------------------------------------
+    # ---- must: the formulas of a family in tau, a tuple of numbers -----------------------------------------------
 
     @abstractmethod
     def _statistics(self, w: Array) -> tuple[Array, ...]:
@@ -106,7 +106,7 @@ class Univariate(ABC):
     def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
         """Draw n independent numbers."""
 
-    # ---- may: right where the first fields are tau, b is constant and T_1 is w ---------------------------------
+    # ---- may: correct if the first fields are tau, b is constant and T_1 is w ----------------------------------
 
     def _natural(self) -> tuple[float, ...]:
         """Natural parameters from the usual ones."""
@@ -125,7 +125,7 @@ class Univariate(ABC):
         return np.full(len(w), self.log_base)
 
     def _mean_log_base(self, tau: Tau) -> float:
-        """E log b(w), for `entropy` as it stands."""
+        """E log b(w), for the default `entropy`."""
         if type(self)._log_base is not Univariate._log_base:
             raise NotImplementedError(f"{type(self).__name__} must have _mean_log_base: its base is not constant")
         return self.log_base
@@ -150,7 +150,7 @@ class Univariate(ABC):
         return np.clip(tau, SMALLEST, LARGEST)
 
     def _middle(self, tau: Tau) -> tuple[float, float]:
-        """A point of the support in the middle of the distribution, and its finite width."""
+        """A central point of the distribution in its support, and a finite width."""
         return self._moments(tau)
 
     def _distance(self, tau: Tau) -> float:
@@ -164,7 +164,7 @@ class Univariate(ABC):
     # ---- parameters --------------------------------------------------------------------------------------------
 
     def __post_init__(self) -> None:
-        """Store the usual parameters as floats, after a check that they are positive, but for those of any sign."""
+        """Check that the usual parameters are positive, except those of any sign, and store them as floats."""
         for name in self._names:
             number = checks.real_number(name, getattr(self, name), positive=name not in self.of_any_sign)
             object.__setattr__(self, name, number)

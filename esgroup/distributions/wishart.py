@@ -81,8 +81,8 @@ class Wishart(Distribution):
     Parameters
     ----------
     mean : array_like, shape (p, p)
-        The initial mean, positive definite. A structure other than the full one starts at the nearest mean that it can
-        hold (`Group.from_covariance`).
+        The initial mean, positive definite. A structure other than full starts at the nearest mean that it can
+        represent (`Group.from_covariance`).
     dof : float, optional
         The initial degrees of freedom n > p - 1. The default 10 p (p + 1) gives the entries of Z deviations of
         1 / sqrt(20 N), N = p (p + 1) / 2, or sqrt(2) times that.
@@ -162,7 +162,7 @@ class Wishart(Distribution):
     # ---- samples and density ------------------------------------------------------------------------------------
 
     def sample(self, state: WishartState, n: int, rng: np.random.Generator) -> WishartSamples:
-        """Draw n points at once; each is symmetric to the last bit."""
+        """Draw n points at once; each is exactly symmetric."""
         checks.instance("rng", rng, np.random.Generator)
         state, count = self._checked(state), checks.whole_number("n", n)
         factors = bartlett(_least(state), self.dim, count, rng)
@@ -176,7 +176,7 @@ class Wishart(Distribution):
         return checks.positive_roots("points", self._on_both_sides(self.group._apply_transposed, state, w))
 
     def log_density(self, state: WishartState, points: Any) -> Array:
-        """log q(W) of one point or of several.
+        """log q(W) of one or several points.
 
         (n - p - 1)/2 log|W| + n/2 log|S| - tr(S W)/2 - (n p/2) log 2 - log Gamma_p(n/2), written as
         (n/2) t - (p + 1)/2 log|Z| + (p + 1) log|B| + log_normalizer with t = log|Z| - tr Z + p: stable for large n.
@@ -231,7 +231,7 @@ class Wishart(Distribution):
         Parameters
         ----------
         state : WishartState
-            The parameters that the samples were drawn from.
+            The parameters that the samples were drawn with.
         factors : array_like, shape (count, p, p)
             The factors of the samples.
         gradients : array_like, shape (count, p, p)

@@ -1,7 +1,8 @@
 """Natural gradients from values, gradients or products with the Hessian.
 
-`as_function` says what is known of a function, an `Estimator` turns it into natural gradients, and `check_derivatives`
-tests the derivatives. `torch_function`, `jax_function` and `with_difference_products` supply missing derivatives.
+`as_function` combines a function with its known derivatives, an `Estimator` turns it into natural gradients, and
+`check_derivatives` tests the derivatives. `torch_function`, `jax_function` and `with_difference_products` supply
+missing derivatives.
 """
 
 from esgroup.gradients.autodiff import jax_function as jax_function

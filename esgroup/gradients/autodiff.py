@@ -1,6 +1,6 @@
-"""Functions written in PyTorch or JAX, which supply the gradients and the products with the Hessian.
+"""Functions written in PyTorch or JAX, which supply gradients and products with the Hessian.
 
-All points of a call are computed at once: the function is mapped over rows by the library, and compiled in JAX.
+All points of a call are evaluated at once: the library maps the function over rows, and JAX compiles it.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from esgroup.gradients.rows import RowCalls, RowFunction, row_function
 def torch_function(
     f: Callable[..., Any], dim: int, *, dtype: str = "float64", device: Any = None, probes: int = PROBES
 ) -> RowFunction:
-    """Make a function with derivatives from one that is written in PyTorch.
+    """Make a function with derivatives from a PyTorch function.
 
     Products are H v = (v^T d/dx) grad f: two backward passes, with one graph for all vectors at a point. Several points
-    are computed together by torch.func.vmap, or one by one if f does what vmap does not allow.
+    are evaluated together by torch.func.vmap, or one by one if f uses operations that vmap does not support.
 
     Parameters
     ----------
     f : callable
         Takes a tensor of shape (dim,) and returns a tensor with one number. As the likelihood of `fit_posterior` it
-        takes the arrays of a batch as well, f(x, *batch).
+        also takes the arrays of a batch, f(x, *batch).
     dim : int
-        Number of coordinates.
+        Number of variables.
     dtype : {"float64", "float32"}
-        Type of the tensors that f receives, those of a batch included if they are not of integers. If f holds tensors
-        of its own, theirs.
+        Type of the tensors that f receives, including those of a batch unless they hold integers. If f uses tensors of
+        its own, choose their type.
     device : torch.device or str, optional
-        Device of the tensors that f receives. If f holds tensors of its own, theirs.
+        Device of the tensors that f receives. If f uses tensors of its own, choose their device.
     probes : int
-        Number of random products from which the diagonal of the Hessian is estimated.
+        Number of random products used to estimate the diagonal of the Hessian.
 
     Returns
     -------
@@ -85,12 +85,12 @@ def torch_function(
 
 
 def _over_rows(torch: Any, compute: Callable[..., Any], mapped: int, arrays: list[Any]) -> Any:
-    """compute of every row of the first `mapped` tensors, and of the others as they are."""
+    """Apply `compute` to every row of the first `mapped` tensors; the others are passed unchanged."""
     rows, rest = arrays[:mapped], arrays[mapped:]
     if len(rows[0]) > 1:
         try:
             return torch.func.vmap(lambda *own: compute(*own, *rest))(*rows)
-        except RuntimeError:  # what vmap does not allow; an error of f itself comes again below
+        except RuntimeError:  # not supported by vmap; an error in f itself is raised again below
             pass
     found = [compute(*own, *rest) for own in zip(*rows, strict=True)]
     if isinstance(found[0], tuple):
@@ -99,23 +99,23 @@ def _over_rows(torch: Any, compute: Callable[..., Any], mapped: int, arrays: lis
 
 
 def jax_function(f: Callable[..., Any], dim: int, *, dtype: str = "float64", probes: int = PROBES) -> RowFunction:
-    """Make a function with derivatives from one that is written in JAX, and compile it.
+    """Make a function with derivatives from a JAX function, and compile it.
 
-    Products differentiate the gradient in forward mode, for all vectors at once. JAX compiles at the first call with a
-    number of points, and keeps what it has compiled as long as the result of this call is kept.
+    Products differentiate the gradient in forward mode, for all vectors at once. JAX compiles at the first call with
+    each number of points, and keeps the compiled code as long as the returned object exists.
 
     Parameters
     ----------
     f : callable
-        Takes a JAX array of shape (dim,) and returns one number. As the likelihood of `fit_posterior` it takes the
-        arrays of a batch as well, f(x, *batch).
+        Takes a JAX array of shape (dim,) and returns one number. As the likelihood of `fit_posterior` it also takes the
+        arrays of a batch, f(x, *batch).
     dim : int
-        Number of coordinates.
+        Number of variables.
     dtype : {"float64", "float32"}
-        Type of the arrays that f receives, those of a batch included if they are not of integers. For float64, call
+        Type of the arrays that f receives, including those of a batch unless they hold integers. For float64, call
         jax.config.update("jax_enable_x64", True) first.
     probes : int
-        Number of random products from which the diagonal of the Hessian is estimated.
+        Number of random products used to estimate the diagonal of the Hessian.
 
     Returns
     -------
@@ -142,14 +142,14 @@ def jax_function(f: Callable[..., Any], dim: int, *, dtype: str = "float64", pro
         return jax.vmap(push)(v)
 
     def over_rows(mapped: int, compute: Callable[..., Any]) -> Callable[..., Any]:
-        """compute of every row of the first `mapped` arrays, and of the others as they are."""
+        """Apply `compute` to every row of the first `mapped` arrays; the others are passed unchanged."""
         return lambda *arrays: jax.vmap(lambda *own: compute(*own, *arrays[mapped:]))(*arrays[:mapped])
 
     def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         fast = jax.jit(function)
 
         def call(*arrays: Any) -> Any:
-            # floats in the type of the function; others, integers for example, as they are
+            # convert floats to the type of the function; pass others, such as integers, unchanged
             found = fast(*[array.astype(dtype, copy=False) if array.dtype.kind == "f" else array for array in arrays])
             return tuple(map(np.asarray, found)) if isinstance(found, tuple) else np.asarray(found)
 
@@ -169,7 +169,7 @@ def jax_function(f: Callable[..., Any], dim: int, *, dtype: str = "float64", pro
 
 
 def _library(name: str, caller: str, title: str, how: str, f: Any, dtype: Any) -> Any:
-    """Import a library for a function that is written in it, and check the arguments that say how it is."""
+    """Import a library for a function written in it, and check the arguments that describe the function."""
     must_be_callable("f", f)
     try:
         library = import_module(name)

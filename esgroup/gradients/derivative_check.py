@@ -1,4 +1,4 @@
-"""A check of a user's derivatives: Taylor remainders, and the laws that a Hessian obeys."""
+"""A check of a user's derivatives: Taylor remainders, and the identities that a Hessian satisfies."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DIRECTIONS = 3
 TOLERANCE = 1e-6  # of the laws, relative: products by differences of gradients satisfy them to 1e-8
 NOISE = 1e-6  # of the variation of a function: with more noise, nothing can be decided
 COORDINATES = 20  # entries of a diagonal that are compared with products
-MOST_DIFFERENCES = 200  # coordinates in which a wrong gradient is sought
+MOST_DIFFERENCES = 200  # variables in which a wrong gradient is searched for
 
 OF_VALUES = "f(x + hv) - f(x) - h g.v"
 OF_CURVATURE = "f(x + hv) - f(x) - h g.v - h^2/2 v.Hv"
@@ -64,16 +64,16 @@ def check_derivatives(
     rng: Any = 0,
     plot: str | PathLike[str] | None = None,
 ) -> DerivativeReport:
-    """Check whether the derivatives of a function are right at x.
+    """Check whether the derivatives of a function are correct at x.
 
-    Along random directions v the remainder |f(x + hv) - f(x) - h g.v| falls as h^2 if the gradient is right, and as h
-    if it is not. With products, it falls as h^3 after h^2/2 v.Hv is subtracted, and |g(x + hv) - g(x) - h Hv| falls as
-    h^2. The Hessian must be linear and symmetric; its diagonal and its matrix, if given, must agree with the products.
+    Along random directions v the remainder |f(x + hv) - f(x) - h g.v| falls as h^2 if the gradient is correct, and as h
+    otherwise. With products, it falls as h^3 after subtracting h^2/2 v.Hv, and |g(x + hv) - g(x) - h Hv| falls as h^2.
+    The Hessian must be linear and symmetric; its diagonal and its matrix, if given, must agree with the products.
 
     Parameters
     ----------
     fun : callable or Values
-        The function, or a result of `as_function`; then the derivatives are its own and must not be given.
+        The function, or a result of `as_function`, which has its own derivatives: then leave them out.
     x : array_like, shape (dim,)
         The point. At a stationary point the length of the gradient cannot be checked.
     jac, hessp, hess, hess_diag, args, hessp_vectorized, vectorized
@@ -81,12 +81,12 @@ def check_derivatives(
     rng : seed or numpy.random.Generator
         Source of the random directions.
     plot : path, optional
-        File of a figure of the remainders, which needs matplotlib (extra "plot").
+        File for a figure of the remainders, which needs matplotlib (extra "plot").
 
     Returns
     -------
     DerivativeReport
-        True in a condition if nothing is wrong; `problems` says what is.
+        True in a condition if nothing is wrong; `problems` lists what is.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def check_derivatives(
 
 
 def given_hessian(hess: Fun) -> Fun:
-    """The Hessian as the caller gives it, not made symmetric, computed once per point."""
+    """The Hessian as the caller provides it, not made symmetric, computed once per point."""
     last = LastPoint()
 
     def computed(x: Array) -> Array:
@@ -134,7 +134,7 @@ class CheckInput(NamedTuple):
 def _check_input(
     fun: Any, dim: int, given: dict[str, Any], args: Any, hessp_vectorized: bool, vectorized: bool
 ) -> CheckInput:
-    """One function with all that was given, with products if there are any."""
+    """One function with all given derivatives, and with products if there are any."""
     if isinstance(fun, Values):
         for name, derivative in given.items():
             if derivative is not None:
@@ -203,7 +203,7 @@ class _Check:
         if noise is None:
             return False
         if np.abs(self.directions @ gradient).max() <= noise:
-            self.notes.append("x is stationary to rounding, where any multiple of jac passes: choose another point")
+            self.notes.append("x is stationary to rounding error, so any multiple of jac passes: choose another point")
         self._rounding, terms = noise, self._value_terms(value, gradient)
         found = self._remainder(OF_VALUES, self._value_column, terms, noise)
         if not found.ok:
@@ -227,7 +227,7 @@ class _Check:
         found = self._remainder(OF_CURVATURE, self._value_column, terms, self._rounding)
         if not found.ok and self.problems:
             self._fails(found)
-        elif not found.ok:  # it must be right since the others are: rounding hides it too soon
+        elif not found.ok:  # it must be correct since the others are: rounding hides it too soon
             self.unclear.append(found.name)
         self._check_laws(function)
 
@@ -292,7 +292,7 @@ class _Check:
         return (picked[:, None] == np.arange(len(self.x))).astype(np.float64)
 
     def _noise(self, argument: str, evaluate: Evaluate) -> float | None:
-        """The rounding error of a function; None, and a problem, if it hides the variation of the function."""
+        """The rounding error of a function; None, and a recorded problem, if it hides the function's variation."""
         v = self.directions[0]
         noise = roughness(evaluate, self.x, v)
         with np.errstate(all="ignore"):
@@ -304,7 +304,7 @@ class _Check:
         return noise
 
     def _finite(self, name: str, array: Array) -> bool:
-        """Whether all entries are finite; if not, that is a problem."""
+        """Whether all entries are finite; if not, record a problem."""
         bad = np.argwhere(~np.isfinite(array))
         if len(bad):
             where = tuple(int(i) for i in bad[0])

@@ -1,6 +1,6 @@
-"""What a check of derivatives measures: Taylor remainders and laws; and its report, as a text and as a figure.
+"""The measurements of a derivative check, Taylor remainders and identities, and its report as text and as a figure.
 
-A remainder of Taylor's formula, read over a range of steps, shows whether a derivative is right without a reference.
+A Taylor remainder over a range of steps shows whether a derivative is correct, without any reference.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _slope(steps: Array, values: Array, floors: Array) -> float:
 
 
 def roughness(evaluate: Evaluate, x: Array, v: Array) -> float:
-    """Return the error with which F is evaluated: fourth differences of tiny steps, which vanish for a smooth F.
+    """Return the evaluation error of F: fourth differences over tiny steps, which vanish for a smooth F.
 
     Differences of order 4 multiply the variance of independent errors by 1 + 16 + 36 + 16 + 1 = 70 (More and Wild
     2011).
@@ -108,7 +108,7 @@ def roughness(evaluate: Evaluate, x: Array, v: Array) -> float:
 
 
 class Law(NamedTuple):
-    """An equation between derivatives: its relative error, and how large that may be."""
+    """An identity between derivatives: its relative error, and its tolerance."""
 
     name: str
     error: float
@@ -116,7 +116,7 @@ class Law(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Whether the equation holds."""
+        """Whether the identity holds."""
         return self.error <= self.tolerance
 
 
@@ -127,15 +127,15 @@ class DerivativeReport:
     Attributes
     ----------
     dim : int
-        Number of coordinates.
+        Number of variables.
     remainders : tuple of Remainders
         Taylor remainders: `name`, `order`, `steps`, `values`, `slope` and `ok` of each.
     laws : tuple of Law
-        Equations between derivatives: `name`, `error`, `tolerance` and `ok` of each.
+        Identities between derivatives: `name`, `error`, `tolerance` and `ok` of each.
     problems : tuple of str
         What is wrong, empty if nothing is.
     unclear : tuple of str
-        Names of the remainders that rounding hides before they fall as they should.
+        Names of the remainders that are hidden by rounding before they fall as they should.
     notes : tuple of str
         What cannot be decided at this point.
     """
@@ -159,7 +159,7 @@ class DerivativeReport:
         rows = [(r.name, r.fall, f"h^{r.order}", self._verdict(r.name, r.ok)) for r in self.remainders]
         rows += [(a.name, f"error {a.error:.1e}", f"{a.tolerance:.0e}", self._verdict(a.name, a.ok)) for a in self.laws]
         width = max((len(row[0]) for row in rows), default=0)
-        title = f"derivatives in {self.dim} coordinates: " + ("right" if self.ok else "wrong")
+        title = f"derivatives in {self.dim} variables: " + ("right" if self.ok else "wrong")
         lines = [f"  {name:<{width}}  {found:<15}  {wanted:<5}  {verdict}" for name, found, wanted, verdict in rows]
         return "\n".join([title, *lines, *(f"  {text}" for text in (*self.problems, *self.notes))])
 
@@ -176,7 +176,7 @@ def draw_report(report: DerivativeReport, path: Path) -> None:
     figure = new_figure(1.0 + 3.6 * max(1, len(panels)), 3.7)
     for k, panel in enumerate(panels):
         _draw_panel(figure.add_subplot(1, len(panels), k + 1), panel)
-    title = f"derivatives in {report.dim:,} coordinates: {'right' if report.ok else 'wrong'}"
+    title = f"derivatives in {report.dim:,} variables: {'right' if report.ok else 'wrong'}"
     figure.suptitle(title, x=0.012, ha="left", fontsize=13, fontweight="bold", color="#222222")
     figure.savefig(path, dpi=150)
 
@@ -197,7 +197,7 @@ def _draw_panel(axes: Any, panel: Remainders) -> None:
 
 
 def _draw_line(axes: Any, h: Array, values: Array, **style: Any) -> None:
-    """Draw the values that have a place on a logarithmic axis."""
+    """Draw the values that can be shown on a logarithmic axis."""
     shown = np.isfinite(values) & (values > 0)
     if shown.any():
         axes.loglog(h[shown], values[shown], **style)

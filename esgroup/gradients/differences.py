@@ -20,7 +20,7 @@ def with_difference_products(
     """Add products with the Hessian to a function, by central differences of its gradients.
 
     H v = (g(x + h v) - g(x - h v)) / 2h, where h = eps^(1/3) max(|x|.|v|, typical |v|_1) / |v|^2 is relative to the
-    coordinates that v moves (Brown and Saad 1990). Each product costs two gradients, which are counted as well.
+    variables that v moves (Brown and Saad 1990). Each product costs two gradients, which are counted, too.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ def with_difference_products(
     hess_diag : callable, optional
         The diagonal of the Hessian, hess_diag(x). Without it the diagonal is estimated from products.
     probes : int
-        Number of random products from which a diagonal is estimated.
+        Number of random products used to estimate a diagonal.
     typical : float
-        Size below which coordinates count as zero, positive.
+        Size below which variables count as zero, positive.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """Estimators of natural gradients: from values (`Reinforce`), gradients (`Pathwise`) or Hessians (`Stein`).
 
-Each returns a step in the local coordinates of a Gaussian. What it requires of a function is its attribute `needs`.
+Each returns a step in the local coordinates of a Gaussian. Its attribute `needs` says what the function must provide.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MISSING = {
 class Estimator(ABC, Generic[Needed]):
     """Estimates the natural gradient of L = E_q f + entropy_weight E_q log q in the local coordinates of a Gaussian.
 
-    `needs` is the class of functions that an estimator takes; `check` refuses others before anything is computed.
+    `needs` is the class of functions that an estimator accepts; `check` rejects others before anything is computed.
     """
 
     needs: ClassVar[type[Values]]
@@ -50,7 +50,7 @@ class Estimator(ABC, Generic[Needed]):
         state : State
             Mean and root of q.
         function : Values, Gradients, Products or Hessians
-            The function f, made by `as_function`; which class is required is in `needs`.
+            The function f, made by `as_function`; `needs` is the required class.
         rng : numpy.random.Generator
             Source of the samples.
         entropy_weight : float
@@ -64,27 +64,27 @@ class Estimator(ABC, Generic[Needed]):
         Raises
         ------
         TypeError
-            If too little is known of the function.
+            If the function lacks required derivatives.
         ValueError
-            If its dimension is not that of the family, or if it returns numbers that are not finite.
+            If its dimension differs from that of the family, or if it returns numbers that are not finite.
         """
 
     def check(self, function: Values, dim: int | None = None) -> None:
-        """Refuse a function that this estimator cannot use.
+        """Raise an error for a function that this estimator cannot use.
 
         Parameters
         ----------
         function : Values
             The function, made by `as_function`.
         dim : int, optional
-            The dimension that it must have.
+            The required dimension.
 
         Raises
         ------
         TypeError
-            If too little is known of the function; the message says what is missing.
+            If the function lacks required derivatives; the message says which.
         ValueError
-            If it has another dimension than `dim`.
+            If its dimension is not `dim`.
         """
         if not isinstance(function, Values):
             raise TypeError(f"function must be made by as_function, got {function!r}")
@@ -123,7 +123,7 @@ class Reinforce(Estimator[Values]):
     Parameters
     ----------
     samples : int, optional
-        Number of values per step, at least 2: one value alone does not determine a direction. The default is
+        Number of values per step, at least 2: a single value does not determine a direction. The default is
         4 + floor(3 ln dim), the usual population of a search.
     """
 
@@ -153,15 +153,15 @@ class Reinforce(Estimator[Values]):
 class Pathwise(Estimator[Gradients]):
     """g_Sigma = E[K + K^T] / 4 with K = Sigma^-1 (x - mean) grad f^T (paper, eq. rep_grad_cov); g_mean = E grad f.
 
-    In local coordinates 2 A^T g_Sigma A = E[(z y^T + y z^T) / 2] with y = A^T grad f (y = B^-1 grad f), so that no
-    system is solved. With two samples or more, the mean of the other samples is subtracted from y where it multiplies
-    z: it is independent of z, so the estimate remains unbiased, and a slope that all samples share adds no noise.
+    In local coordinates 2 A^T g_Sigma A = E[(z y^T + y z^T) / 2] with y = A^T grad f (y = B^-1 grad f), so no system
+    has to be solved. With two or more samples, the mean of the other samples is subtracted from y where y multiplies z:
+    it is independent of z, so the estimate remains unbiased, and a slope shared by all samples adds no noise.
 
     Parameters
     ----------
     samples : int
-        Number of gradients per step. 0 takes the gradient at the mean: there z = 0, so that only the entropy moves the
-        square root.
+        Number of gradients per step. 0 uses the gradient at the mean: there z = 0, so only the entropy moves the square
+        root.
     """
 
     samples: int = 1
@@ -188,7 +188,7 @@ class Pathwise(Estimator[Gradients]):
 
 @dataclass(frozen=True)
 class _AtPoints(Estimator[Needed]):
-    """What `Stein` and `SteinDense` have in common: the points at which they take derivatives."""
+    """The common base of `Stein` and `SteinDense`: the points at which they evaluate derivatives."""
 
     samples: int = 0
     antithetic: bool = False
@@ -210,15 +210,15 @@ class _AtPoints(Estimator[Needed]):
 class Stein(_AtPoints[Products]):
     """g_mean = E_q grad f, g_Sigma = E_q Hess f / 2 (paper, eq. gauss_stein_2nd), from a few Hessian-vector products.
 
-    Each point costs one gradient, as many products as the hub of the group has coordinates (k for BlockTriangular(k),
-    k1 + k2 for Heisenberg), and the diagonal of the Hessian unless the hub has all coordinates.
+    Each point costs one gradient, one product for each coordinate of the group's hub (k for BlockTriangular(k), k1 + k2
+    for Heisenberg), and the diagonal of the Hessian unless the hub contains all coordinates.
 
     Parameters
     ----------
     samples : int
-        Number of points drawn from q, which is unbiased. 0 takes the mean alone, as Newton's method does.
+        Number of points drawn from q, which is unbiased. 0 uses the mean alone, like Newton's method.
     antithetic : bool
-        Whether points come in pairs mean +- A z, which cancels the odd terms of f; then `samples` must be even.
+        Whether to draw points in pairs mean +- A z, which cancels the odd terms of f; then `samples` must be even.
     """
 
     needs: ClassVar[type[Values]] = Products
@@ -235,7 +235,7 @@ class Stein(_AtPoints[Products]):
 
 @dataclass(frozen=True)
 class SteinDense(_AtPoints[Hessians]):
-    """The same step as `Stein` from whole Hessians: O(dim^2) numbers per point, a reference for `Stein`.
+    """The same step as `Stein`, from whole Hessians: O(dim^2) numbers per point, a reference for `Stein`.
 
     Parameters
     ----------

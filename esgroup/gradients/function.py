@@ -1,7 +1,7 @@
-"""What is known of a function: its values, its gradient, products with its Hessian, or the Hessian itself.
+"""A function with its known derivatives: values, gradient, products with the Hessian, or the Hessian itself.
 
-Four classes, each with everything that the previous one has: `Values`, `Gradients`, `Products`, `Hessians`. An
-estimator or an optimizer requires one of them. `as_function` makes the right one from arguments in SciPy's spelling.
+There are four classes, each with everything the previous one has: `Values`, `Gradients`, `Products`, `Hessians`. An
+estimator or an optimizer requires one of them. `as_function` makes the right one from arguments named as in SciPy.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from esgroup.checks import Array
 
 Fun = Callable[[Array], Any]
 
-PROBES = 10  # random products from which a diagonal is estimated if it is not given
+PROBES = 10  # random products used to estimate a diagonal that is not given
 ASYMMETRY = 1e-6  # of a Hessian, relative to its largest entry: the accuracy of differences of gradients
 
 
@@ -35,20 +35,20 @@ def as_function(
     vectorized: bool = False,
     probes: int = PROBES,
 ) -> Values | Gradients | Products | Hessians:
-    """Make a function of the class that says what is known of it.
+    """Combine a function with its derivatives, in the class that fits what is given.
 
-    Names and meaning of the arguments are those of scipy.optimize.minimize.
+    The arguments have the same names and meanings as in scipy.optimize.minimize.
 
     Parameters
     ----------
     fun : callable
         The function fun(x, *args), which returns a float.
     dim : int
-        Number of coordinates of x.
+        Number of variables.
     args : tuple
         Further arguments of fun, jac, hessp, hess and hess_diag.
     jac : callable or True, optional
-        The gradient jac(x, *args). With True, fun returns (value, gradient); the pair of the last x is remembered.
+        The gradient jac(x, *args). With True, fun returns (value, gradient); the pair for the last x is cached.
     hessp : callable, optional
         The product of the Hessian with a vector, hessp(x, v, *args).
     hess : callable, optional
@@ -56,22 +56,22 @@ def as_function(
     hess_diag : callable, optional
         The diagonal of the Hessian, hess_diag(x, *args). Without it the diagonal is estimated from `probes` products.
     hessp_vectorized : bool
-        Whether hessp takes several vectors as the rows of v and returns their products as rows.
+        Whether hessp accepts several vectors as the rows of v and returns their products as rows.
     vectorized : bool
-        Whether fun and jac take several points as rows.
+        Whether fun and jac accept several points as rows.
     probes : int
-        Number of random products from which a diagonal is estimated.
+        Number of random products used to estimate a diagonal.
 
     Returns
     -------
     Values, Gradients, Products or Hessians
-        By what was given: fun alone, jac, hessp, or hess.
+        Depending on what is given: fun alone, jac, hessp, or hess.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument is not a function, or the combination is not possible: hessp and hess need jac, hess_diag needs
-        hessp, and hess excludes hessp and hess_diag.
+        If an argument is not a function, or the combination is invalid: hessp and hess need jac, hess_diag needs hessp,
+        and hess excludes hessp and hess_diag.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def _check_combination(jac: Any, hessp: Any, hess: Any, hess_diag: Any, hessp_ve
 def with_products(
     function: Gradients, hessp: Any, *, hessp_vectorized: bool, hess_diag: Fun | None, probes: int = PROBES
 ) -> Products:
-    """The same function with products; both have the same counts."""
+    """The same function with products; both share the same counts."""
     known = {name: getattr(function, name) for name in ("dim", "fun", "jac", "vectorized", "counts")}
     return Products(**known, hessp=hessp, hessp_vectorized=hessp_vectorized, hess_diag=hess_diag, probes=probes)
 
@@ -135,7 +135,7 @@ class Counts:
 
     @property
     def gradient_equivalents(self) -> int:
-        """Sum of all counts: a value, a gradient, a product, a diagonal and a Hessian count one each."""
+        """Sum of all counts: values, gradients, products, diagonals and Hessians count one each."""
         return self.nfev + self.njev + self.nhvp + self.ndiag + self.nhess
 
 
@@ -144,7 +144,7 @@ class Values:
     """A function f of points of shape (dim,). Shapes are checked; values that are not finite are passed on.
 
     If `vectorized`, fun (and jac) take points as rows (n, dim) and return n values (n gradients as rows). The points
-    that fun and the derivatives receive are read-only.
+    passed to fun and the derivatives are read-only.
     """
 
     dim: int
@@ -257,14 +257,14 @@ class Products(Gradients):
 
 
 class LastPoint:
-    """Remembers one result, that of the last point (or rows of points), so that it is not computed twice."""
+    """Caches the result for the last point (or rows of points), so that it is not computed twice."""
 
     def __init__(self) -> None:
         self._x: Array | None = None
         self._result: Any = None
 
     def at(self, x: Array, compute: Callable[[Array], Any]) -> Any:
-        """Return compute(x), from memory if x is the last point."""
+        """Return compute(x), cached if x is the last point."""
         if self._x is None or not np.array_equal(x, self._x):
             self._result = compute(x)
             self._x = x.copy()  # only after a success; a copy, since callers may change their point in place
@@ -275,7 +275,7 @@ class LastPoint:
 class Hessians(Products):
     """A function f, its gradient, and its Hessian as a matrix, from which products and the diagonal follow.
 
-    The Hessian of the last point is remembered: products and diagonal at one point cost, and count, one Hessian.
+    The Hessian of the last point is cached: products and diagonal at one point cost, and count as, one Hessian.
     """
 
     hess: Fun
@@ -360,7 +360,7 @@ def as_dense(matrix: Any) -> Any:
 
 
 def real_value(name: str, value: Any) -> float:
-    """Return a value of a function, which may be an array with one entry and need not be finite."""
+    """Return a function value as a float; it may be an array with one entry and need not be finite."""
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "fiub":
         raise ValueError(f"{name} must be a real number, got {value!r}")

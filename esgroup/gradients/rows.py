@@ -1,4 +1,4 @@
-"""Functions whose values and derivatives at many points come from one call each, as compiled code has them."""
+"""Functions that compute values and derivatives at many points in one call each, such as compiled code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from esgroup.gradients.function import PROBES, Products
 
 
 class RowCalls(NamedTuple):
-    """What a library computes in one call; further arguments of the function follow the arrays.
+    """The calls that a library provides; further arguments of the function follow the arrays.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class RowFunction(Products):
         return values, checks.real_array("jac(rows)", gradients, points.shape, finite=False)
 
     def row_products(self, points: Array, v: Array) -> Array:
-        """Return the products of the Hessian at each of n points with vectors of its own, v (n, m, dim)."""
+        """Return the products of the Hessian at each of n points with that point's vectors, v (n, m, dim)."""
         self.counts.nhvp += v.shape[0] * v.shape[1]
         found = self.calls.products(self._rows(points), v, *self.args)
         return checks.real_array("hessp(rows, v)", found, v.shape, finite=False)
@@ -89,16 +89,16 @@ def _negative(call: Callable[..., Any], *arrays: Any) -> Any:
 
 
 def row_function(calls: RowCalls, dim: int, *, probes: int = PROBES, args: tuple[Any, ...] = ()) -> RowFunction:
-    """Make a function from what a library computes.
+    """Make a function from the calls that a library provides.
 
     Parameters
     ----------
     calls : RowCalls
         Values, gradients and products of rows of points, on NumPy arrays.
     dim : int
-        Number of coordinates.
+        Number of variables.
     probes : int
-        Number of random products from which the diagonal of the Hessian is estimated.
+        Number of random products used to estimate the diagonal of the Hessian.
     args : tuple
         Further arguments of the function.
     """

@@ -1,6 +1,6 @@
 """Groups of structured matrices, whose elements are square roots of the covariances of search distributions.
 
-Groups that are determined by sizes have a spelling, such as "heisenberg:k1=4,k2=4,upper"; see `parse` and `spell`.
+Groups determined by sizes have a spelling, such as "heisenberg:k1=4,k2=4,upper"; see `parse` and `spell`.
 """
 
 from esgroup.groups.base import Group as Group

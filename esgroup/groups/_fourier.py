@@ -1,4 +1,4 @@
-"""What block Toeplitz and block circulant matrices share: one column of blocks, and products by the FFT."""
+"""The common base of block Toeplitz and block circulant matrices: one column of blocks, and products by the FFT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public interface of a group: every argument is checked, then handed to the hooks.
+"""The public interface of a group: every argument is checked, then passed to the hooks.
 
 An element of a group is a packed float64 vector of length `group.size`; a group itself is a frozen description
 (sizes, a pattern) without numbers. The vectors of the *local space* (symmetric where the group is, so that its
@@ -20,16 +20,16 @@ from esgroup.groups.linalg import SingularElementError
 
 
 class FromFields:
-    """Base of frozen dataclasses some of whose fields are arrays; those with eq=False are compared here.
+    """Base of frozen dataclasses with array fields; it compares those with eq=False.
 
-    Two of them are equal if they are of one class and all fields agree, arrays entry by entry.
+    Two objects are equal if they have the same class and all fields agree, arrays entry by entry.
     """
 
     def _fields(self) -> tuple[Any, ...]:
         return tuple(getattr(self, field.name) for field in dataclasses.fields(self))  # type: ignore[arg-type]
 
     def _compared(self) -> tuple[Any, ...]:
-        """What decides whether two objects are equal: all fields, unless a subclass says otherwise."""
+        """The values that decide whether two objects are equal: all fields, unless a subclass overrides this."""
         return self._fields()
 
     def __eq__(self, other: object) -> bool:
@@ -55,8 +55,8 @@ class Group(FromFields, Hooks):
 
     A new group derives from this class and provides the hooks under "must" in hooks.py. In the methods below `a` and
     `b` are packed elements, shape (size,), with matrices A and B; `m` is a packed local vector, shape (size,), with
-    matrix M; and points are rows. Each method raises ValueError if an argument has another shape or a number that is
-    not finite.
+    matrix M; and points are rows. Each method raises ValueError if an argument has the wrong shape or contains a number
+    that is not finite.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Group(FromFields, Hooks):
     transposed : Group
         The group of the transposed matrices.
     hub : array of int
-        Columns of a symmetric matrix that its projection depends on, besides the diagonal.
+        The columns of a symmetric matrix that its projection depends on, in addition to the diagonal.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class Group(FromFields, Hooks):
     def project(self, z: Any, weights: Any, shift: float = 0.0) -> Array:
         """Return C (.) kappa(G) of G = sum_i weights_i z_i z_i^T - shift I, the natural gradient in local coordinates.
 
-        It is the local vector N with N + N^T = P(G), P the orthogonal projection on {M + M^T : M local}
+        It is the local vector N with N + N^T = P(G), P the orthogonal projection onto {M + M^T : M local}
         (Lin et al. 2021, section 4 and the appendices on the groups). G itself is never formed.
 
         Parameters
@@ -200,10 +200,10 @@ class Group(FromFields, Hooks):
         weights : array, shape (n,)
         shift : float
         images : array, shape (n, dim), optional
-            The rows A z_i, if the caller has them; some groups are then faster.
+            The rows A z_i, if available; some groups are faster with them.
         out : array, shape (size,), optional
-            Receives the result. It is `a` itself or does not overlap it, and is written only after all arguments were
-            checked.
+            Receives the result. It must be `a` itself or not overlap it, and is written only after all arguments have
+            been checked.
 
         Returns
         -------
@@ -251,8 +251,7 @@ class Group(FromFields, Hooks):
     def from_covariance(self, covariance: Any) -> Array:
         """Return the element A whose A A^T is nearest to a covariance: it minimizes KL(N(0, Sigma) || N(0, A A^T)).
 
-        The minimum has a closed form in most groups; in the others it is found by iterating
-        A <- A h(beta C (.) kappa(A^-1 Sigma A^-T - I)).
+        Most groups have a closed form; the others iterate A <- A h(beta C (.) kappa(A^-1 Sigma A^-T - I)).
 
         Parameters
         ----------

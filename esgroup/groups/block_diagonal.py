@@ -17,7 +17,7 @@ from esgroup.groups.composed import Composed, part_of
 
 @dataclass(frozen=True)
 class BlockDiagonal(Composed):
-    """Blocks on the diagonal, each in a group of its own: coordinates that form independent parts.
+    """Blocks on the diagonal, each in its own group: variables that form independent parts.
 
         [[A1,  0],
          [ 0, A2]]
@@ -25,7 +25,7 @@ class BlockDiagonal(Composed):
     Parameters
     ----------
     groups : sequence of Group
-        The groups of the blocks, from the first coordinate to the last. A matrix is packed block after block.
+        The groups of the blocks, from the first variable to the last. A matrix is packed block by block.
 
     Examples
     --------

@@ -200,7 +200,7 @@ class Bordered(Sized):
 
 
 def _check_widths(group: BlockTriangular | Heisenberg, *names: str) -> None:
-    """Check the widths of a frozen group and fill in those that were left out."""
+    """Check the widths of a frozen group and fill in the missing ones."""
     given = [name for name in names if getattr(group, name) is not None]
     for name in given:
         checks.store_whole_number(group, name, most=group.dim)
@@ -213,7 +213,7 @@ def _check_widths(group: BlockTriangular | Heisenberg, *names: str) -> None:
 @register
 @dataclass(frozen=True)
 class BlockTriangular(Bordered):
-    """A dense block of k hub coordinates, coupled to all others, which are otherwise independent.
+    """A dense block of k hub variables, coupled to all others, which are otherwise independent.
 
         lower  [[A, 0],       upper  [[A, B],
                 [C, D]]               [0, D]]          A is k x k, D diagonal
@@ -226,7 +226,7 @@ class BlockTriangular(Bordered):
     dim : int
         Number of rows.
     k : int
-        Number of hub coordinates, the first ones; min(4, dim // 2) by default.
+        Number of hub variables, which come first; min(4, dim // 2) by default.
     lower : bool
         Whether the matrices are block lower or block upper triangular.
 
@@ -277,8 +277,8 @@ class Heisenberg(Bordered):
     dim : int
         Number of rows.
     k1, k2 : int
-        Number of hub coordinates at the beginning and at the end; min(4, dim // 2) by default, or less if the other
-        one leaves less.
+        Number of hub variables at the beginning and at the end; min(4, dim // 2) by default, or less if the other hub
+        leaves less room.
     lower : bool
         Whether the matrices are block lower or block upper triangular.
 

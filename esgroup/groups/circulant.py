@@ -1,4 +1,4 @@
-"""(Block) circulant matrices: coordinates on a ring."""
+"""(Block) circulant matrices: variables on a ring."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ DIRECT_DIM = 64
 @register
 @dataclass(frozen=True)
 class Circulant(fourier.BlockColumn):
-    """The same block along each diagonal, with wrap-around: coordinates on a ring.
+    """The same block along each diagonal, with wrap-around: variables on a ring.
 
         [[A0, A2, A1],
          [A1, A0, A2],
          [A2, A1, A0]]       Aj is block x block
 
-    All places on the ring are alike, and the Fourier transform makes the matrix block diagonal. A is any invertible
-    circulant matrix, a local step M a symmetric one, M_{-j} = M_j^T: with a skew part the Fisher matrix would be
-    singular. block = dim is Full.
+    All positions on the ring are equivalent, and the Fourier transform makes the matrix block diagonal. A is any
+    invertible circulant matrix, a local step M a symmetric one, M_{-j} = M_j^T: with a skew part the Fisher matrix
+    would be singular. block = dim is Full.
 
     Parameters
     ----------

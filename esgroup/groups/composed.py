@@ -1,4 +1,4 @@
-"""What groups that are made of other groups share: elements packed part after part."""
+"""The common base of groups made of other groups: elements are packed part by part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from esgroup.groups.base import Group
 
 
 class Composed(Group):
-    """Matrices that are made of one matrix for each part, such that products are taken part by part.
+    """Matrices made of one matrix for each part, with products taken part by part.
 
     Degrees of freedom, squared norms and logarithms of determinants are sums over the parts, as for a direct sum.
     """
@@ -24,7 +24,7 @@ class Composed(Group):
 
     @abstractmethod
     def _act(self, hook: str, a: Array, x: Array) -> Array:
-        """The rows that a hook like `_apply` or `_solve` returns, from what the parts' own hooks return."""
+        """The rows that a hook like `_apply` or `_solve` returns, from the results of the parts' hooks."""
 
     @cached_property
     def size(self) -> int:
@@ -110,7 +110,7 @@ class Composed(Group):
 
 
 def part_of(name: str, group: Group) -> Group:
-    """Return a group from which another one is made: TypeError if it is none, ValueError if it follows a search."""
+    """Return a group to build another one from: TypeError if it is not a group, ValueError if it follows a search."""
     if not isinstance(group, Group):
         raise TypeError(f"{name} must be a group, got {group!r}")
     if group.follows:

@@ -27,15 +27,14 @@ class Conjugate(Composed):
     group : Group
         The group of A'.
     by : array
-        Q as an orthogonal matrix, or a permutation as a vector of integers: its i-th entry is the coordinate that
-        `group` sees as its i-th, so that Conjugate(BlockTriangular(10, k=2), [7, 3, ...]) has coordinates 7 and 3 as
-        its hub.
+        Q as an orthogonal matrix, or a permutation as a vector of integers: its i-th entry is the variable that `group`
+        sees as its i-th, so Conjugate(BlockTriangular(10, k=2), [7, 3, ...]) has variables 7 and 3 as its hub.
 
     Examples
     --------
     >>> from esgroup.groups import BlockTriangular, Conjugate
     >>> hub = BlockTriangular(4, k=1)
-    >>> group = Conjugate(hub, [2, 0, 1, 3])  # coordinate 2 is the hub
+    >>> group = Conjugate(hub, [2, 0, 1, 3])  # variable 2 is the hub
     >>> group.dim, group.size
     (4, 7)
     """

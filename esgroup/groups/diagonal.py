@@ -19,7 +19,7 @@ from esgroup.kernels import diagonal as kernels
 @register
 @dataclass(frozen=True)
 class Diagonal(Sized):
-    """Diagonal matrices: every coordinate has a scale of its own.
+    """Diagonal matrices: every variable has its own scale.
 
         [[a1,  0,  0],
          [ 0, a2,  0],

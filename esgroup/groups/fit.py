@@ -38,7 +38,7 @@ def fit_covariance(group: Hooks, covariance: Array, *, tolerance: float = 1e-12,
         while beta > 1e-10:
             trial = group._product_h(a, beta * direction)
             trial_gradient, trial_loss = _gradient(group, trial, covariance)
-            # where L is flat to rounding, the gradient still shows the way
+            # if L is flat to rounding, the gradient still shows the direction
             flatter = abs(trial_loss - loss) <= noise and np.abs(trial_gradient).max() < steepness
             if trial_loss < loss - noise or flatter:
                 break

@@ -1,4 +1,4 @@
-"""A frame of directions that follows a search: long and short axes in any directions, all others alike."""
+"""A frame of directions that follows a search: long and short axes in any directions, all others equal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from esgroup.groups.linalg import SingularElementError
 from esgroup.groups.spelling import register
 from esgroup.kernels import frame as kernels
 
-_AT_FIRST = 4  # directions, where their number follows the search
+_AT_FIRST = 4  # initial number of directions, if their number follows the search
 
 
 class Axes(NamedTuple):
@@ -37,26 +37,26 @@ class Gradient(NamedTuple):
 @register
 @dataclass(frozen=True)
 class Frame(Sized):
-    """Axes of any length in k directions, which turn with the search; all other directions are alike.
+    """Axes of any length in k directions, which turn with the search; all other directions are equal.
 
         b (I + U^T (diag(s) - I) U)
 
-    U is k x dim with orthonormal rows, s and b are positive. It holds k (dim + 1) + 1 numbers. Of a search distribution
-    with few long and short axes these are all that there is to know; block triangular matrices have dense columns as
-    well, but for coordinates that are chosen beforehand. An element carries its own directions, so that its number of
-    them may be another one than that of the group.
+    U is k x dim with orthonormal rows, s and b are positive. It holds k (dim + 1) + 1 numbers. They fully describe a
+    search distribution with few long and short axes; block triangular matrices also have dense columns, but for
+    variables that are chosen beforehand. An element contains its own directions, so their number can differ from that
+    of the group.
 
-    For directions held in place this is a part of a group: in the order long axes (s >= 1), others, short axes (s < 1)
-    the matrices
+    For fixed directions this is a part of a group: in the order long axes (s >= 1), others, short axes (s < 1), the
+    matrices
 
         [[F, 0, 0],
          [P, b I, 0],        F and L are dense
          [X, Q, L]]
 
     are closed under products, and an element has the blocks F = b diag(s), L = b diag(s), P = X = Q = 0. A step A h(M)
-    is exact in that group. It leaves a matrix with nonzero P, X and Q, of which the nearest element is taken: the
-    eigenvectors of its A A^T whose eigenvalues are furthest from b^2, in a space of 2 k dimensions. So the directions
-    turn. Since they do, a frame has no local space and no projection of its own, and only a search can use it
+    is exact in that group. It leads to a matrix with nonzero P, X and Q, which is replaced by the nearest element: the
+    eigenvectors of its A A^T whose eigenvalues are furthest from b^2, in a space of 2 k dimensions. This turns the
+    directions. Because they turn, a frame has no local space and no projection, and only a search can use it
     (esgroup.strategies.frames).
 
     Parameters
@@ -64,7 +64,7 @@ class Frame(Sized):
     dim : int
         Number of rows.
     k : int, optional
-        Number of directions; by default it follows the search, from min(4, dim // 2) on.
+        Number of directions; by default it follows the search, starting from min(4, dim // 2).
 
     Examples
     --------
@@ -85,7 +85,7 @@ class Frame(Sized):
 
     @property
     def first(self) -> int:
-        """The number of directions of the identity, and of what is made from a matrix."""
+        """The number of directions of the identity, and of elements made from a matrix."""
         return min(_AT_FIRST, self.dim // 2) if self.k is None else self.k
 
     @property
@@ -196,7 +196,7 @@ class Frame(Sized):
         return self._nearest(0.5 * np.log(np.maximum(values, 1e-300)), vectors)
 
     def _nearest(self, logs: Array, vectors: Array) -> Array:
-        """The element with the axes `vectors`, of which those in the middle are made equal; logs of their lengths."""
+        """The element with the axes `vectors` and log lengths `logs`, where the axes in the middle are made equal."""
         order = np.argsort(logs)
         logs, vectors = logs[order], vectors[:, order]
         k, others = self.first, self.dim - self.first
@@ -222,12 +222,12 @@ class Frame(Sized):
     def gradient(self, a: Array, z: Array, weights: Array, shift: float, inner: Array | None = None) -> Gradient:
         """Return the natural gradient in the group of the directions of A, of sum_i weights_i z_i z_i^T - shift I.
 
-        With the coordinates a_i = U z_i of the samples in the frame and b_i = z_i - U^T a_i beside it,
+        With the coordinates a_i = U z_i of the samples in the frame and b_i = z_i - U^T a_i outside it,
 
             G = sum_i weights_i a_i a_i^T - shift I,   C = sum_i weights_i a_i b_i^T,
             m = (sum_i weights_i |b_i|^2 / (dim - k) - shift) / 2.
 
-        `inner` are other weights for G, of a search whose sigma says how large all other directions are: then m is 0.
+        `inner` are separate weights for G, for a search whose sigma determines all other directions: then m is 0.
         """
         u = self.axes(a).directions
         k, m, coordinates = len(u), 0.0, z @ u.T
@@ -256,10 +256,10 @@ class Frame(Sized):
             kernels.move(s, u, g, c, ratios, directions)
         return self.pack(bulk.item() * (1.0 + m + 0.5 * m * m), ratios, directions)
 
-    # ---- what a frame does not have ---------------------------------------------------------------------------------
+    # ---- not available for a frame ----------------------------------------------------------------------------------
 
     def _project(self, left: Array, right: Array, weights: Array, shift: float) -> NoReturn:
-        raise ValueError(f"{self} has no local space: its directions follow a search; use another structure")
+        raise ValueError(f"{self} has no local space, because its directions follow a search: use another structure")
 
     def _h(self, m: Array) -> NoReturn:
         self._project(m, m, m, 0.0)
@@ -274,7 +274,7 @@ class Frame(Sized):
 def furthest(small: Array, basis: Array, k: int, *, shortest: bool = False) -> tuple[Array, Array]:
     """The k axes of the matrix `small`, in the rows of `basis`, whose lengths are furthest from 1: (k,), (k, dim).
 
-    With `shortest` the shortest axis is one of them in any case.
+    With `shortest` the shortest axis is always one of them.
     """
     values, vectors = np.linalg.eigh(small @ small.T)
     logs = 0.5 * np.log(np.maximum(values, kernels.ROUNDING * values.max(initial=1e-300)))

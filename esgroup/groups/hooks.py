@@ -1,12 +1,12 @@
-"""What a group of structured matrices must provide, and what follows from it: hooks on trusted arrays.
+"""The hooks of a group of structured matrices, on trusted arrays: those it must provide, and defaults built on them.
 
 Arrays are float64 and C-contiguous, points are rows, and `a`, `b`, `m` are packed vectors of length `size`: `a` and `b`
-elements of the group, `m` a vector of its local space. A hook returns a new array of the same kind and never changes
+elements of the group, `m` a vector of its local space. A hook returns a new array of the same kind and never modifies
 its arguments. Nothing is checked here; `Group` in base.py checks every argument before it calls a hook.
 
 The matrix of a packed vector is linear in its numbers, and a local vector is packed like an element. A number may be
-stored once and used for many entries of the matrix, or an entry may be a sum of numbers. A group that is packed in any
-other way (Kronecker, whose matrix is a product of its numbers) also replaces the hooks marked "linear".
+stored once and used for many entries of the matrix, or an entry may be a sum of numbers. A group with any other packing
+(Kronecker, whose matrix is a product of its numbers) must also override the hooks marked "linear".
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class Hooks(ABC):
 
     dim: int
 
-    #: True if `product_h_samples` is faster when handed the images A z_i.
+    #: True if `product_h_samples` is faster when it receives the images A z_i.
     uses_images: ClassVar[bool] = False
-    #: True if elements carry directions of their own, which follow a search: then there is no projection.
+    #: True if elements contain their own directions, which follow a search: then there is no projection.
     follows: ClassVar[bool] = False
-    #: True if a search keeps A^-1 beside A, because `_step_with_inverse` is cheaper than solving.
+    #: True if a search stores A^-1 as well as A, because `_step_with_inverse` is cheaper than solving.
     carries_inverse: ClassVar[bool] = False
 
     # ---- must ---------------------------------------------------------------------------------------------------
@@ -111,9 +111,9 @@ class Hooks(ABC):
 
     @abstractmethod
     def _from_dense(self, matrix: Array) -> Array:
-        """The packed form of a dense matrix that has the structure; `from_dense` checks that it has."""
+        """The packed form of a dense matrix with this structure; `from_dense` checks the structure."""
 
-    # ---- may: correct for every group as they stand, replaced where a group has a faster way -------------------------
+    # ---- may: the defaults are correct for every group; override them where a group has a faster way -----------------
 
     def _affine(self, a: Array, x: Array, offset: Array, out: Array) -> None:
         """out = rows A x_i + offset."""
@@ -155,9 +155,9 @@ class Hooks(ABC):
         return out
 
     def _flow(self, z: Array, weights: Array, shift: float) -> Array:
-        """The element S that natural gradients reach if the samples stay where they are while S moves.
+        """The element S that natural gradients reach if the samples stay in place while S moves.
 
-        A step A h(M) is right to first order in its size. Beyond that the samples must be held in place: in the
+        A step A h(M) is correct to first order in its size. Beyond that the samples must be held in place: in the
         coordinates of A S they are S^-1 z_i, and S(1) is reached from S(0) = I by
 
             dS/dt = S C (.) kappa(T (sum_i w_i S^-1 z_i z_i^T S^-T - s I)),    T = -ln(1 - s) / s.
@@ -167,9 +167,9 @@ class Hooks(ABC):
 
             S S^T = (1 - s) I + G,
 
-        the additive update of CMA-ES (and of the first order, since T = 1 + s/2 + ...). These groups take the root of
-        that; the others, here, about 4 max_j sum_i |w_i| z_ij^2 midpoint steps: S S^T of the full group is within
-        3 per cent for s = 0.95, 1 per cent for s = 0.6. The matrix (1 - s) I + G must be positive definite.
+        the additive update of CMA-ES (to first order, since T = 1 + s/2 + ...). These groups use the root of that; the
+        others, here, take about 4 max_j sum_i |w_i| z_ij^2 midpoint steps: S S^T of the full group is within 3 percent
+        for s = 0.95, 1 percent for s = 0.6. The matrix (1 - s) I + G must be positive definite.
         """
         steps = max(1, round(4.0 * (np.abs(weights) @ (z * z)).max(initial=0.0)))
         rate = flow_rate(shift) / steps
@@ -206,7 +206,7 @@ class Hooks(ABC):
     def _place(
         self, frame: int, a: Array, path: Array, mean: Array, sigma: Array, scale: Array, z: Array, y: Array, x: Array
     ) -> None:
-        """Make the first `frame` rows of z orthogonal, and write the path to its last.
+        """Make the first `frame` rows of z orthogonal, and write the path to its last row.
 
         Then y = rows A z_i, and x = rows mean + sigma scale (.) y_i for as many rows as x has.
         """
@@ -223,7 +223,7 @@ class Hooks(ABC):
 
         `images` are the rows A z_i, `pulled` the rows A^-T z_i. Called only for groups with `carries_inverse`.
         """
-        raise NotImplementedError(f"{self} does not carry its inverse along")
+        raise NotImplementedError(f"{self} does not update its inverse")
 
     def _squared_row_norms(self, a: Array) -> Array:
         """The diagonal of A A^T."""
@@ -256,17 +256,17 @@ class Hooks(ABC):
 
     @cached_property
     def hub(self) -> NDArray[np.int64]:
-        """Columns of X that C (.) kappa(X) depends on, besides the diagonal of X.
+        """The columns of X that C (.) kappa(X) depends on, in addition to the diagonal of X.
 
-        Their number is the number of Hessian-vector products that a projected Hessian takes. For T in the group, each
-        column T e_j outside the hub is a combination of e_j and the hub's columns of T. Replaced only together with
-        `_project_columns`; all columns are correct for every group.
+        A projected Hessian takes one Hessian-vector product for each of them. For T in the group, each column T e_j
+        outside the hub is a combination of e_j and the hub's columns of T. Override this only together with
+        `_project_columns`; the default, all columns, is correct for every group.
         """
         return checks.read_only(np.arange(self.dim))
 
     @property
     def gathered(self) -> int:
-        """The largest number of coordinates, independent of each other in this group, that one other depends on.
+        """The largest number of mutually independent coordinates in this group that a single other one depends on.
 
         It bounds a learning rate of the search (`root_rates` in strategies/rates.py); 0 sets no bound.
         """
@@ -281,5 +281,5 @@ class Hooks(ABC):
         return self._project_columns(np.ascontiguousarray(matrix[:, self.hub]), np.diagonal(matrix).copy())
 
     def _from_covariance(self, covariance: Array) -> Array:
-        """The element A that minimizes KL(N(0, covariance) || N(0, A A^T)), by iteration unless it is replaced."""
+        """The element A that minimizes KL(N(0, covariance) || N(0, A A^T)), by default by iteration."""
         return fit_covariance(self, covariance)

@@ -37,7 +37,7 @@ class Kronecker(Composed):
 
     first: Group
     second: Group
-    uses_images = False  # each factor would need images of its own
+    uses_images = False  # each factor would need its own images
 
     def __post_init__(self) -> None:
         for name in ("first", "second"):
@@ -124,7 +124,7 @@ class Kronecker(Composed):
         self, a: Array, z: Array, weights: Array, shift: float, images: Array | None, out: Array | None
     ) -> Array:
         p1, p2 = self.first.dim, self.second.dim
-        # what `_project` subtracts from both factors, t/4 I, is a further shift by t/2
+        # `_project` subtracts t/4 I from both factors, which is a further shift by t/2
         common = shift + (weights @ np.vecdot(z, z) / self.dim - shift) / 2
         a1, a2 = self.blocks(a)
         rows1, rows2 = self._rows_of_first(z), z.reshape(-1, p2)

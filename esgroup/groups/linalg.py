@@ -1,4 +1,4 @@
-"""Dense linear algebra that the groups share: solves that refuse singular matrices, and the geometric mean."""
+"""Dense linear algebra for the groups: solves that reject singular matrices, and the geometric mean."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from esgroup.lazy import lapack
 
 
 class SingularElementError(ValueError):
-    """Raised for an element without an inverse where the inverse is needed."""
+    """Raised if an inverse is needed but an element has none."""
 
 
 class _Factors(NamedTuple):
@@ -87,7 +87,7 @@ def cholesky(covariance: Array) -> Array:
 
 
 def log_abs_det(matrix: Array) -> float:
-    """log|det|, -inf for a matrix that `solve_rows` would refuse."""
+    """log|det|, -inf for a matrix that `solve_rows` would reject."""
     if matrix.size == 0:
         return 0.0
     try:

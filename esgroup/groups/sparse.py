@@ -1,4 +1,4 @@
-"""Matrices that are zero outside a sparse pattern, for coordinates that are known to influence few others."""
+"""Matrices that are zero outside a sparse pattern, for variables known to influence few others."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ class Sparse(Group):
     pattern : array or scipy.sparse array, shape (dim, dim)
         Booleans, or 0 and 1.
     close : bool
-        Whether to complete a pattern that is not a preorder; otherwise it is refused.
+        Whether to complete a pattern that is not a preorder; otherwise it is an error.
 
     Raises
     ------
     ValueError
-        If the pattern is not a preorder and `close` is False; the error names entries that are missing.
+        If the pattern is not a preorder and `close` is False; the message lists missing entries.
 
     Examples
     --------
     >>> from esgroup.groups import Sparse
-    >>> # coordinate 1 depends on 0, and 2 on 1, hence on 0
+    >>> # variable 1 depends on 0, and 2 on 1, hence on 0
     >>> group = Sparse.from_edges(4, [(1, 0), (2, 1)], close=True)
     >>> group.size
     7
@@ -77,7 +77,7 @@ class Sparse(Group):
         dim : int
             Number of rows.
         edges : iterable of pairs of int
-            Row and column of each entry; the diagonal is always part of the pattern and may be left out.
+            Row and column of each entry; the diagonal is always part of the pattern and can be omitted.
         close : bool
             Whether to complete a pattern that is not a preorder.
         """
@@ -170,7 +170,7 @@ class Sparse(Group):
         degree = np.bincount(both, minlength=self.dim)
         neighbors = np.split(ends[np.argsort(both, kind="stable")], np.cumsum(degree)[:-1])
         i = int(degree.argmax())
-        while degree[i] > 0:  # one pass for each column of the hub; whoever uses them takes more
+        while degree[i] > 0:  # one pass for each column of the hub, which is cheap compared to using them
             covered[i], degree[i] = True, 0
             degree[neighbors[i]] -= 1
             i = int(degree.argmax())

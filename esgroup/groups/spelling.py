@@ -15,7 +15,7 @@ SPELLINGS: dict[str, type[Group]] = {}
 
 
 def register(group: type[Group]) -> type[Group]:
-    """Give a group class a spelling; usable as a class decorator.
+    """Give a group class a spelling; works as a class decorator.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def register(group: type[Group]) -> type[Group]:
     Raises
     ------
     ValueError
-        If another class has the name already.
+        If another class already has the name.
     """
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", group.__name__).lower()
     if name in SPELLINGS:
@@ -46,7 +46,7 @@ def spell(group: Group) -> str:
     Raises
     ------
     ValueError
-        If the group is not determined by sizes, and so has no spelling.
+        If the group is not determined by sizes and therefore has no spelling.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def parse(text: str, dim: int) -> Group:
     ----------
     text : str
         A name of `SPELLINGS`, then optionally a colon and, separated by commas, sizes such as "k=4" and "lower" or
-        "upper". What is left out has its default value.
+        "upper". Anything left out has its default value.
     dim : int
         The dimension of the group.
 
@@ -101,14 +101,14 @@ def parse(text: str, dim: int) -> Group:
         key, value = _value(word, text)
         if key not in known or key in sizes:
             wanted = ", ".join("lower or upper" if k == "lower" else f"{k}=<size>" for k in known) or "no sizes"
-            problem = "given twice" if key in sizes else "not understood"
+            problem = "given twice" if key in sizes else "not recognized"
             raise ValueError(f"{word!r} in structure {text!r} is {problem}: {name} takes {wanted}")
         sizes[key] = value
     return cls(dim, **sizes)  # type: ignore[call-arg]
 
 
 def named(text: str) -> type[Group]:
-    """Return the class that a spelling begins with; ValueError if there is none of this name."""
+    """Return the class that a spelling starts with; ValueError if no class has this name."""
     checks.instance("structure", text, str)
     name = text.strip().partition(":")[0]
     if name not in SPELLINGS:
@@ -119,7 +119,7 @@ def named(text: str) -> type[Group]:
 
 
 def follows(structure: Group | str) -> bool:
-    """Return whether a structure, or its spelling, has directions that follow a search; "auto" has not."""
+    """Return whether a structure, or its spelling, has directions that follow a search; False for "auto"."""
     group = named(structure) if isinstance(structure, str) and structure != "auto" else structure
     return getattr(group, "follows", False)
 
@@ -134,16 +134,16 @@ def as_group(structure: Group | str, dim: int, *, searched: bool = False, name: 
     dim : int
         The required dimension.
     searched : bool
-        Whether it is for a search, in which directions may follow (`Frame`): nothing else can have these.
+        Whether the group is for a search; only searches can use directions that follow them (`Frame`).
     name : str
-        The name of the argument, for messages.
+        The name of the argument, for error messages.
 
     Raises
     ------
     TypeError
         If `structure` is neither a group nor a str.
     ValueError
-        If the spelling is not understood, or the group has another dimension.
+        If the spelling is not recognized, or the group has the wrong dimension.
 
     Examples
     --------
@@ -157,8 +157,8 @@ def as_group(structure: Group | str, dim: int, *, searched: bool = False, name: 
     if group.dim != dim:
         raise ValueError(f"{name} must have dimension {dim}, got {group} of dimension {group.dim}")
     if group.follows and not searched:
-        instead = "use one that stays, such as 'block_triangular'"
-        raise ValueError(f"structure {described(group)!r} is for searches, whose directions it follows: {instead}")
+        instead = "use a fixed structure, such as 'block_triangular'"
+        raise ValueError(f"structure {described(group)!r} is for searches only: its directions follow them; {instead}")
     return group
 
 

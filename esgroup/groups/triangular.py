@@ -30,8 +30,8 @@ class Triangular(Sized):
                 [b, c]]               [0, c]]
 
     Every covariance has exactly one such root with a positive diagonal. A matrix is packed row by row, in
-    dim (dim + 1) / 2 numbers. An upper triangular matrix is packed as the lower triangular one that it becomes when the
-    order of the coordinates is reversed, so every operation is the lower triangular one between two reversals.
+    dim (dim + 1) / 2 numbers. An upper triangular matrix is packed as the lower triangular matrix obtained by reversing
+    the order of the variables, so every operation is the lower triangular one between two reversals.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Compiled loops, a module for each group that needs them: arrays in and out."""
+"""Compiled kernels, one module for each group that needs them: arrays in and out."""

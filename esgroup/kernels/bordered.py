@@ -1,9 +1,9 @@
-"""Loops of the block triangular and Heisenberg groups.
+"""Kernels of the block triangular and Heisenberg groups.
 
 Both are, after a reordering of blocks, [[F, 0, 0], [P, D, 0], [X, Q, L]] with a diagonal D of `mid` entries and small
 blocks F (`k` x `k`) and L (`q` x `q`). Packed: F, P^T, D, Q, X, L, each row by row, so that the long rows of P^T and Q
-are contiguous. `f`, `c`, `l` are the first coordinates of the three blocks. Every loop runs over the long dimension in
-strips that fit in the first-level cache, with the samples in an inner loop.
+are contiguous. `f`, `c`, `l` are the first coordinates of the three blocks. Every kernel runs over the long dimension
+in strips that fit in the first-level cache, with the samples in an inner loop.
 """
 # mypy: disable-error-code="no-untyped-def"
 

@@ -1,4 +1,4 @@
-"""Loops of diagonal decoding: the steps of D."""
+"""Kernels of diagonal decoding: the steps of D."""
 # mypy: disable-error-code="no-untyped-def"
 
 import numpy as np

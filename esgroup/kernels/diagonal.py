@@ -1,4 +1,4 @@
-"""Loops of the diagonal group."""
+"""Kernels of the diagonal group."""
 
 from esgroup.kernels.jit import kernel
 

@@ -1,4 +1,4 @@
-"""Loops of a frame: stretching, the step of its axes, a whole generation (formulas: groups and strategies)."""
+"""Kernels of a frame: stretching, the step of its axes, a whole generation (formulas: groups and strategies)."""
 # mypy: disable-error-code="no-untyped-def"
 
 import numpy as np

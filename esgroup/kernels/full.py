@@ -1,4 +1,4 @@
-"""Loops of the full group, for dimensions so small that calling BLAS costs more than its work."""
+"""Kernels of the full group, for dimensions so small that calling BLAS costs more than its work."""
 # mypy: disable-error-code="no-untyped-def"
 
 import numpy as np

@@ -1,16 +1,16 @@
-"""The decorator that compiles the package's loops.
+"""The decorator that compiles the package's kernels.
 
 `@kernel("in2, in1, int, out2")` states the argument types: `in1`/`in2` are read-only float64 arrays of one and two
 dimensions, `out1`/`out2` writeable ones, `idx1` read-only int64 arrays, `int` and `float` scalars. A kernel returns
-nothing, checks nothing and draws no random numbers. Numba is imported and the loop compiled when a kernel is first
-called; the machine code is kept on disk, so that later processes only load it. Where no folder can be written, every
-process compiles, and a warning says how to change that. The compiled function then takes the
-kernel's place in its module: in a small search a call in between would cost as much as the loop. So call kernels as
-attributes of their module.
+nothing, checks nothing and draws no random numbers. When a kernel is first called, Numba is imported and the kernel is
+compiled; the machine code is cached on disk, so later processes only load it. If no folder is writable, every process
+compiles, and a warning says how to change that. The compiled function then replaces the kernel in its module, because
+in a small search an intermediate call would cost as much as the kernel itself. So call kernels as attributes of their
+module.
 
 A kernel may call other kernels, by name: a call from Python costs a third of a microsecond and a seventh more for every
-array, a call between kernels nothing. With `inlined=True` a kernel becomes part of those that call it, which compiles
-sooner if there is one such call.
+array, a call between kernels nothing. With `inlined=True` a kernel becomes part of its callers, which compiles faster
+if there is only one such call.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from typing import Any
 # Sums may be reordered and multiply-adds contracted, which allows a dot product to use vector registers. The other
 # "fast" flags stay off: they would let the compiler assume that there is no NaN.
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"reassoc", "contract"}}
-_PATIENCE = 2.0  # seconds of compilation in this process after which a line is printed
+_PATIENCE = 2.0  # seconds of compilation in this process after which a message is printed
 
 _lock = threading.RLock()
 prepared = 0.0
 
 
 class Kernel:
-    """A loop over arrays, compiled on its first call. `python` is the same function, not compiled."""
+    """A function of arrays, compiled on its first call. `python` is the same function, not compiled."""
 
     def __init__(self, python: Callable[..., None], signature: str, *, inlined: bool = False) -> None:
         self.python: Any = python
@@ -50,7 +50,7 @@ class Kernel:
         (self._compiled or self.compile())(*args)
 
     def compile(self) -> Any:
-        """Compile the loop, or load it from the disk cache, and return it."""
+        """Compile the kernel, or load it from the disk cache, and return it."""
         global prepared
         with _lock:
             if self._compiled is None:
@@ -63,9 +63,9 @@ class Kernel:
             return self._compiled
 
     def complete(self) -> Any:
-        """The function with what is inlined, under a name that changes with the code of all that it calls.
+        """The function with inlined kernels, under a name that changes with the code of everything it calls.
 
-        Numba keeps machine code under that name, and to see whether it is stale looks at the file of this kernel only.
+        Numba caches machine code under that name, and checks only this kernel's file to see whether it is stale.
         """
         if not self.called:
             return self.python
@@ -80,18 +80,18 @@ class Kernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """What Numba asks for when it compiles a call of this kernel."""
+        """What Numba requests when it compiles a call to this kernel."""
         return self.compile()._numba_type_
 
     @property
     def fingerprint(self) -> int:
-        """A number that changes with the code of this kernel and of those that it calls."""
+        """A number that changes with the code of this kernel and of the kernels it calls."""
         code = self.python.__code__
-        own = repr((code.co_code, code.co_consts, code.co_names))  # all that it does
+        own = repr((code.co_code, code.co_consts, code.co_names))  # everything it does
         return zlib.crc32("".join([own, *(str(kernel.fingerprint) for kernel in self.called.values())]).encode())
 
     def _step_aside(self, compiled: Any) -> None:
-        """Put the compiled function in the place of this object in its module."""
+        """Replace this object in its module by the compiled function."""
         module = sys.modules.get(self.python.__module__)
         if module is not None and getattr(module, self.__name__, None) is self:
             compiled.python = self.python
@@ -111,7 +111,7 @@ def _compile(python: Callable[..., None], signature: str) -> Any:
     here = threading.get_ident()
 
     class Watch(event.Listener):
-        """Sees compilations, but neither kernels that are loaded from the disk nor what other threads compile."""
+        """Observes compilations, but neither kernels loaded from disk nor compilations in other threads."""
 
         def on_start(self, event: Any) -> None:
             if threading.get_ident() == here:
@@ -145,13 +145,13 @@ _warned = False
 
 
 def _warn_that_nothing_is_kept(error: Exception) -> None:
-    """Say once that Numba finds no folder for machine code, or cannot write to it."""
+    """Warn once that Numba finds no folder for machine code, or cannot write to it."""
     global _warned
     if not _warned:
         _warned = True
         warnings.warn(
-            "the compiled loops of esgroup cannot be kept on disk, so that every process compiles them again, which "
-            "takes seconds to minutes: set the environment variable NUMBA_CACHE_DIR to a folder that can be written "
+            "esgroup cannot cache its compiled kernels on disk, so every process compiles them again, which takes "
+            "seconds to minutes: set the environment variable NUMBA_CACHE_DIR to a writable folder "
             f"({' '.join(str(error).split())})",
             RuntimeWarning,
             stacklevel=2,
@@ -159,7 +159,7 @@ def _warn_that_nothing_is_kept(error: Exception) -> None:
 
 
 class _Compilations:
-    """The time that this process compiles; once that is long, a line says so. One may begin within another."""
+    """The time that this process spends compiling; if it is long, a message is printed. Compilations can be nested."""
 
     def __init__(self) -> None:
         self.spent = 0.0
@@ -185,8 +185,8 @@ class _Compilations:
     def _announce(self, name: str) -> None:
         if not self.announced:
             self.announced = True
-            kept = "nothing can be kept on disk" if _warned else "they are kept on disk for later calls"
-            text = f"esgroup: compiling its loops (now {name}), usually 5 to 20 s in all; {kept}"
+            kept = "they cannot be cached on disk" if _warned else "they are cached on disk for later runs"
+            text = f"esgroup: compiling kernels (now {name}), usually 5 to 20 s in all; {kept}"
             print(text, file=sys.stderr, flush=True)
 
 

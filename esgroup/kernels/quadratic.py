@@ -1,4 +1,4 @@
-"""The loops of quadratic models: their fit, and their judgment by new values.
+"""The kernels of quadratic models: the fit, and the comparison with new values.
 
 The second-order part of a model is passed as two-dimensional arrays, n rows for each model, or one row if it is
 diagonal. Formulas and names are those of `esgroup.surrogates.quadratic_model`.

@@ -1,4 +1,4 @@
-"""Loops of the search itself, the same for every group: from ranks to a step in local coordinates."""
+"""Kernels of the search itself, the same for every group: from ranks to a step in local coordinates."""
 # mypy: disable-error-code="no-untyped-def"
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Loops of the sparse groups.
+"""Kernels of the sparse groups.
 
 A matrix is packed in CSR order: row i holds the columns `indices[indptr[i] : indptr[i + 1]]`, sorted. The pattern is
 reflexive and transitive, and its coordinates form classes that reach each other. All rows of a class have the same

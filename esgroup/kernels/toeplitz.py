@@ -1,4 +1,4 @@
-"""Loops of the block triangular Toeplitz groups.
+"""Kernels of the block triangular Toeplitz groups.
 
 `columns` is the first block column of a block lower triangular Toeplitz matrix, transposed: (block, dim). The matrix's
 column c = i * block + s is then columns[s] moved down by i blocks, so that every inner loop runs along two rows.

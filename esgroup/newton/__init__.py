@@ -1,8 +1,7 @@
-"""Structured Newton methods: S = B B^T, with B in a group, follows the Hessian from a few products with it.
+"""Structured Newton methods: S = B B^T, with B in a group, tracks the Hessian from a few products with it.
 
-`minimize_newton` is the method and `NewtonSettings` its options in a call of `esgroup.minimize`. `Moving` is the
-structure that needs no knowledge of the function; the other classes are schedules of the rate, which derive from
-`RateSchedule`.
+`minimize_newton` is the method and `NewtonSettings` holds its options for `esgroup.minimize`. `Moving` is the structure
+that needs no knowledge of the function; the other classes are rate schedules, derived from `RateSchedule`.
 """
 
 from esgroup.newton.method import minimize_newton as minimize_newton

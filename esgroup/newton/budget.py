@@ -1,4 +1,4 @@
-"""Budgets that are kept to within one call of a user's function, wherever in an iteration the call is made."""
+"""Budgets that are exact to one call of a user's function, wherever in an iteration the call is made."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from esgroup.stopping.budgets import Limits, Totals, budget_reasons
 
 @dataclass(eq=False)
 class CallBudget:
-    """Counts the calls of fun, also those for gradients if it returns both, and refuses calls beyond the limits.
+    """Counts the calls of fun, including those for gradients if it returns both, and refuses calls beyond the limits.
 
     Attributes
     ----------
     limits : Limits
-        Of these max_evals and max_time are kept.
+        The limits, of which max_evals and max_time are enforced here.
     calls : int
         Calls of fun so far.
     strict : bool
-        Whether calls are refused: not before the first point is known, nor while the gradient of an accepted point is
-        evaluated, without which the point could not be the result.
+        Whether calls are refused: not before the first point is known, and not while evaluating the gradient of an
+        accepted point, without which the point could not be the result.
     """
 
     limits: Limits
@@ -32,7 +32,7 @@ class CallBudget:
     _started: float = field(default_factory=time.monotonic)
 
     def guarded(self, function: Any, *, counts: bool = False) -> Any:
-        """Return the function, which ends the run instead of a call that is beyond the limits."""
+        """Return the function, wrapped so that it ends the run instead of making a call beyond the limits."""
         if not callable(function):
             return function
 

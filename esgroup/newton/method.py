@@ -1,4 +1,4 @@
-"""Structured Newton as one call, and how `esgroup.minimize` hands its arguments to it."""
+"""Structured Newton as one call, and how `esgroup.minimize` passes its arguments to it."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def minimize_newton(
     callback: Callable[[NewtonResult], Any] | Observer | None = None,
     progress: bool = False,
 ) -> NewtonResult:
-    """Minimize a function with its gradient and a few products with its Hessian.
+    """Minimize a function using its gradient and a few products with its Hessian.
 
     S = B B^T estimates the Hessian H, with B in the group `structure` (paper, sections 3.2, 4; at the mean, gamma = 1):
 
         B <- B h(rate C (.) kappa(B^-1 H B^-T - I)),     x <- x - mean_rate S^-1 g
 
-    with the new B. An iteration evaluates one gradient, as many products as the hub of the structure has coordinates
-    (k1 + k2 for Heisenberg) and one diagonal, besides the values of the line search.
+    with the new B. An iteration evaluates one gradient, one product for each coordinate of the structure's hub (k1 + k2
+    for Heisenberg), one diagonal, and the values of the line search.
 
     Parameters
     ----------
@@ -81,27 +81,27 @@ def minimize_newton(
     jac : callable or True
         The gradient jac(x, *args); True if fun returns (value, gradient).
     hessp : callable, optional
-        Products with the Hessian, hessp(x, v, *args). Without hessp and hess, differences of gradients replace them.
+        Products with the Hessian, hessp(x, v, *args). Without hessp and hess, differences of gradients are used.
     hess : callable, optional
         The whole Hessian hess(x, *args), instead of hessp.
     hess_diag : callable, optional
         The diagonal of the Hessian, hess_diag(x, *args). Without it the diagonal is estimated from random products.
     hessp_vectorized : bool
-        Whether hessp takes several vectors as the rows of v and returns their products as rows.
+        Whether hessp accepts several vectors as the rows of v and returns their products as rows.
     probes : int
-        Number of random products from which a diagonal is estimated.
+        Number of random products used to estimate a diagonal.
     structure : Group, Moving or str
-        "moving:k=10" is a block of k coordinates that follows the iteration and needs no knowledge of the function
-        (see `Moving`). A group or its spelling, such as "heisenberg", takes fewer products and iterations if its hub
-        is the right one.
+        "moving:k=10" is a block of k variables that is chosen anew in every iteration and needs no knowledge of the
+        function (see `Moving`). A group or its spelling, such as "heisenberg", takes fewer products and iterations if
+        its hub consists of the right variables.
     form : {"precision", "covariance"}
         "covariance" parametrizes the inverse instead: S^-1 = A A^T with A in the group.
     rate : float, optional
         Step size of the update of B, 0.9 by default.
     mean_rate : float, optional
-        Step size of x: 1 by default, without a line search `rate`.
+        Step size of x: 1 by default, or `rate` without a line search.
     schedule : RateSchedule, str or callable
-        Factors of both rates: "constant", "linear" (to 0.01 at max_iters), "inverse", "exponential", a `RateSchedule`,
+        Factors on both rates: "constant", "linear" (to 0.01 at max_iters), "inverse", "exponential", a `RateSchedule`,
         or a function of the iteration t = 1, 2, ...
     momentum : float
         c in Z_t = (1 - c) g_t + c Z_{t-1}, along which x moves instead of g; at least 0 and below 1.
@@ -119,38 +119,38 @@ def minimize_newton(
     precision0 : float, optional
         S starts at precision0 I, by default at max|H_ii(x0)| I.
     rng : seed or numpy.random.Generator, optional
-        Source of the random products of estimated diagonals.
+        Source of the random products for estimated diagonals.
     max_evals, max_iters : int, optional
-        Limits of the calls of fun, those for gradients included if jac is True, and of the iterations. The default of
-        max_iters is 200 dim, as in SciPy.
+        Limits on the calls of fun, including those for gradients if jac is True, and on the iterations. max_iters
+        defaults to 200 dim, as in SciPy.
     max_time : float, optional
-        Limit of the time in seconds.
+        Time limit in seconds.
     target : float, optional
-        Value at or below which the run ends.
+        The run ends at a value at or below this one.
     gtol : float
-        The run ends when max|g_i| <= gtol min(1, max|H_ii|): a function that is multiplied by a small number, or flat
-        at the start, is not solved where its gradient is small.
+        The run ends when max|g_i| <= gtol min(1, max|H_ii|): if a function is scaled by a small factor, or flat at the
+        start, a small gradient does not mean that it is solved.
     callback : callable or Observer, optional
         Called after every iteration with the result so far. The run ends if it returns a true value or raises
-        StopIteration. Or an `Observer`, whose `run` is the running iteration.
+        StopIteration. Or an `Observer`, whose `run` is the `NewtonRun`.
     progress : bool
-        Whether to show a line of progress on a terminal.
+        Whether to show a progress line on a terminal.
 
     Returns
     -------
     NewtonResult
         A `scipy.optimize.OptimizeResult`. It has the best point `x` with `fun` and `jac`, however the run ended; `stop`
-        maps the names of the reasons to stop to their texts, which `message` joins; `success` and `status` are as for
+        maps the names of the stop reasons to their texts, which `message` joins; `success` and `status` are as for
         searches. `hess_inv` is S^-1 as a linear operator; `nit`, `nfev`, `njev`, `nhvp`, `ndiag` and `nhess` count
         iterations and evaluations.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument is not valid, or is not used by the structure: the moving block has no rate, clip, absolute and
+        If an argument is not valid, or the structure does not use it: the moving block has no rate, clip, absolute or
         precision0.
     Exception, KeyboardInterrupt
-        Whatever ends a run that has begun; its attribute `result` is the result so far.
+        Any exception that ends a run in progress; its attribute `result` is the result so far.
 
     Examples
     --------
@@ -199,14 +199,14 @@ def newton_arguments(
 ) -> dict[str, Any]:
     """Return the arguments for `minimize_newton`: the settings, and what in `given` differs from `caller`'s defaults.
 
-    An argument that only a search has must have its default.
+    An argument that only searches have must be at its default.
     """
     defaults = {name: parameter.default for name, parameter in inspect.signature(caller).parameters.items()}
     chosen = {name: value for name, value in given.items() if not _is_default(value, defaults[name])}
     known = inspect.signature(minimize_newton).parameters
     for name, value in chosen.items():
         if name not in known:
-            raise ValueError(f"{name} is an option of searches: leave it out for method='newton', got {value!r}")
+            raise ValueError(f"{name} is an option of searches: leave it out with method='newton', got {value!r}")
     if settings is not None:
         checks.instance("newton", settings, NewtonSettings)
         chosen |= {field.name: getattr(settings, field.name) for field in fields(settings)}

@@ -1,4 +1,4 @@
-"""The moving block: a block triangular group whose hub follows the iteration."""
+"""The moving block: a block triangular group whose hub changes with the iterations."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ FLOOR = 1e-8  # of the largest |H_ii|: smaller curvature outside the hub is not 
 
 @dataclass(frozen=True)
 class Moving:
-    """B_low(k) with a hub of k coordinates that is chosen again in every iteration; spelled "moving:k=10".
+    """B_low(k) with a hub of k variables that is chosen anew in every iteration; spelled "moving:k=10".
 
-    The score of a coordinate is the larger of its new score and `memory` times its last one. By the rule "gradient",
-    the new score is |g_i| / sqrt|H_ii|: the step that a diagonal precision would take, in units of its standard
-    deviation. By the rule "residual" it is |(H s)_i - H_ii s_i| / sqrt|H_ii| for the last step s: what a diagonal
-    precision has missed there, for one more product. The hub consists of the k coordinates with the largest scores.
-    With "residual", k = 5 is enough where "gradient" needs 10 (tried on Rosenbrock's function in 200 dimensions).
+    The hub consists of the k variables with the largest scores. The score of a variable is the larger of its new score
+    and `memory` times its last one. With the rule "gradient", the new score is |g_i| / sqrt|H_ii|: the step that a
+    diagonal precision would take, in units of its standard deviation. With the rule "residual" it is
+    |(H s)_i - H_ii s_i| / sqrt|H_ii| for the last step s: what a diagonal precision missed there, at the cost of one
+    more product. With "residual", k = 5 is enough where "gradient" needs 10 (tried on Rosenbrock's function in 200
+    dimensions).
 
     Parameters
     ----------
     k : int
-        Number of coordinates in the hub, at least 1. A larger number than there are coordinates means all of them.
+        Number of variables in the hub, at least 1. If it exceeds their total number, all are in the hub.
     memory : float
-        Factor of old scores, at least 0 and below 1.
+        Factor on old scores, at least 0 and below 1.
     rule : {"gradient", "residual"}
-        How coordinates are scored.
+        How variables are scored.
 
     Examples
     --------
@@ -59,7 +60,7 @@ class Moving:
 
 
 def parse_moving(text: str) -> Moving | None:
-    """Return the moving block of "auto" or of a text such as "moving:k=5,residual", None if it names something else."""
+    """Return the moving block for "auto" or a text such as "moving:k=5,residual"; None if it names something else."""
     if text == "auto":
         return Moving()
     name, _, rest = text.strip().partition(":")
@@ -72,7 +73,7 @@ def parse_moving(text: str) -> Moving | None:
         elif word in get_args(Rule):
             moving = replace(moving, rule=word)  # type: ignore[arg-type]
         else:
-            raise ValueError(f"{word!r} in structure {text!r} is not understood: moving takes k=<size> and residual")
+            raise ValueError(f"{word!r} in structure {text!r} is not recognized: moving takes k=<size> and residual")
     return moving
 
 
@@ -80,7 +81,7 @@ class Block(NamedTuple):
     """S = B B^T, B = [[A, 0], [C, D]] in the order (hub K, all other coordinates).
 
     `inverse` is A^-1, (k, k). `coupling` is C^T, (k, dim), and `middle` is D^2, (dim,), both over all coordinates:
-    their entries on the hub have no meaning and are not used.
+    their entries on the hub are meaningless and unused.
     """
 
     hub: NDArray[np.int64]
@@ -108,7 +109,7 @@ class MovingPrecision(Precision):
         diagonal = data.diagonal
         assert diagonal is not None  # as needs_diagonal says
         floor = FLOOR * largest_curvature(diagonal, data.gradient)
-        missed = data.gradient  # by a diagonal precision: all of it, or by the rule "residual" a part
+        missed = data.gradient  # by a diagonal precision: all of it, or with the rule "residual" a part
         if self.moving.rule == "residual" and data.last_step is not None:
             missed = data.products(data.last_step[None])[0] - diagonal * data.last_step
         found = np.abs(missed) / np.sqrt(np.maximum(np.abs(diagonal), floor))
@@ -142,7 +143,7 @@ def _block(hub: NDArray[np.int64], rows: Array, diagonal: Array, damping: float,
         e, u = np.linalg.eigh((corner + corner.T) / 2)
     except np.linalg.LinAlgError as error:
         raise Breakdown("singular", f"the block of the precision has no eigenvalues: {error}") from error
-    # the corner is exact, and so are its eigenvalues to rounding; the diagonal outside may be an estimate
+    # the corner is exact, and so are its eigenvalues up to rounding; the diagonal outside may be an estimate
     least = np.finfo(np.float64).eps * len(e) * np.abs(e).max(initial=0.0) or floor
     inverse = (u / np.sqrt(np.maximum(np.abs(e), least) + damping)).T  # of A = U sqrt|e|
     coupling = inverse @ rows

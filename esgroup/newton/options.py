@@ -23,9 +23,9 @@ CLIP = 1.0  # of the largest entry of M: h(M) then lies between a half and 5/2 i
 @checks.explained
 @dataclass(frozen=True, kw_only=True)
 class NewtonSettings:
-    """What structured Newton can be told beyond the arguments of `esgroup.minimize`.
+    """Options of structured Newton in addition to the arguments of `esgroup.minimize`.
 
-    The fields are arguments of `minimize_newton`, whose documentation explains them.
+    The fields are arguments of `minimize_newton` and documented there.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class NewtonOptions(NewtonSettings):
     damping: float
 
     def initial_precision(self, dim: int, scale: float) -> Precision:
-        """Return the initial estimate of the Hessian: `precision0` I if that was given, otherwise `scale` I."""
+        """Return the initial estimate of the Hessian: `precision0` I if given, otherwise `scale` I."""
         if isinstance(self.structure, Moving):
             return moving_precision(self.structure, dim)
         return group_precision(self.structure, self.form, self.precision0 or scale, self.clip, self.absolute)
@@ -115,7 +115,7 @@ def structure_of(structure: Any, dim: int) -> Group | Moving:
 
 
 def _check_for_moving(given: NewtonSettings) -> None:
-    """Refuse what the moving block does not use."""
+    """Reject options that the moving block does not use."""
     if given.form != "precision":
         raise ValueError(f"form must be 'precision' for the moving block, got {given.form!r}")
     for name, default in {"rate": None, "precision0": None, "clip": CLIP, "absolute": True}.items():

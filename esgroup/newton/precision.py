@@ -1,6 +1,6 @@
-"""Estimates S of the Hessian: what every estimate offers to the iteration, and S = B B^T with B in a group.
+"""Estimates S of the Hessian: their interface to the iteration, and S = B B^T with B in a group.
 
-`moving.py` has the other kind of estimate, the moving block.
+`moving.py` contains the other kind of estimate, the moving block.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Breakdown(Exception):
 
 
 class EstimateBreakdown(Breakdown):
-    """A breakdown that may be the fault of the estimate S and not of the function: a new estimate may go on."""
+    """A breakdown that may be caused by the estimate S, not the function: a new estimate may be able to continue."""
 
 
 class UpdateData(NamedTuple):
-    """What one update of an estimate may use: derivatives at the current point, and the step sizes.
+    """The input of one update of an estimate: derivatives at the current point, and the step sizes.
 
     `products` maps rows v to rows H v. `diagonal` is the diagonal of H, or None if the estimate does not need it.
     `damping` is a multiple of the identity that is added to the Hessian, `rate` the step size beta, and `last_step`
@@ -53,7 +53,7 @@ class UpdateData(NamedTuple):
 
 
 class Precision(ABC):
-    """A positive-definite estimate S of the Hessian. Objects never change: `advance` returns the next one."""
+    """A positive-definite estimate S of the Hessian. Objects are immutable: `advance` returns the next one."""
 
     #: Whether `advance` uses the diagonal of the Hessian.
     needs_diagonal: bool
@@ -105,14 +105,14 @@ class GroupPrecision(Precision):
     the argument as a whole; `absolute` replaces X by |X| (see `absolute_curvature`). Neither changes the fixed points.
     In covariance form a clip of 1 also keeps h on its increasing branch, which begins at -1.
 
-    beta is shortened where the last update has overshot. X_JJ and X_jj say nothing about the other entries of X, so
-    that X, where these are 1, can have eigenvalues of up to the number of coordinates outside the hub; a step of a hub
-    row along such an eigenvector multiplies the error there by 1 - beta lambda, without bound if beta lambda > 2. The
-    curvature along the last M is known without further products, from the natural gradients G before and after it:
+    beta is reduced if the last update overshot. X_JJ and X_jj say nothing about the other entries of X, so where they
+    are 1, X can still have eigenvalues of up to the number of coordinates outside the hub. A step of a hub row along
+    such an eigenvector multiplies the error there by 1 - beta lambda, without bound if beta lambda > 2. The curvature
+    along the last M is known without further products, from the natural gradients G before and after it:
 
         lambda = <M, G_before - G_after> / <M, M>,    beta <- 1 / lambda   if beta lambda > 2
 
-    which is the step of Barzilai and Borwein (1988) and removes the error in the direction that grows.
+    This is the step of Barzilai and Borwein (1988); it removes the error in the growing direction.
     """
 
     family: Gaussian
@@ -138,7 +138,7 @@ class GroupPrecision(Precision):
             return replace(self, root=root, last=LastUpdate(m, gradient, curvature))
 
     def _curvature(self, gradient: Array) -> float:
-        """lambda along the last update, or half of what it was there before if that is more."""
+        """lambda along the last update, or half of its previous value if that is larger."""
         if self.last is None:
             return 0.0
         m, before, memory = self.last
@@ -178,7 +178,7 @@ def group_precision(group: Group, form: Form, scale: float, clip: float | None, 
 
 
 def absolute_curvature(rows: Array, diagonal: Array, hub: NDArray[np.int64]) -> tuple[Array, Array]:
-    """Return |X| as far as a structure uses it: X_JJ = U diag(e) U^T becomes U diag|e| U^T, and X_jj becomes |X_jj|.
+    """Return the parts of |X| that a structure uses: X_JJ = U diag(e) U^T becomes U diag|e| U^T, X_jj becomes |X_jj|.
 
     A fixed point X_JJ = I, X_jj = 1 remains one. Without this, negative curvature would drive S to zero or, because h
     is not monotone, to a meaningless fixed point. With it, M = (beta / 2) (|X| - I) has no eigenvalue below -beta / 2,

@@ -31,7 +31,7 @@ from esgroup.running.loop import Run
 from esgroup.running.result import NewtonResult
 from esgroup.stopping.budgets import budget_reasons, status_of
 
-UNBOUNDED = -1e50  # times the size of f(x0): a function with a minimum does not have values below this
+UNBOUNDED = -1e50  # times the size of f(x0): a function with a minimum has no values below this
 FAR = 1e10  # times the size of x0: no minimum is that far away
 PATIENCE = 200  # iterations without a better value
 
@@ -48,7 +48,7 @@ class Iterate(NamedTuple):
 
 @dataclass(eq=False)
 class NewtonRun(Run[NewtonResult]):
-    """The state of a run, the one object that changes. `point` is the current point, `best` the best one so far."""
+    """The state of a run, the only mutable object. `point` is the current point, `best` the best one so far."""
 
     function: Products
     options: NewtonOptions
@@ -67,17 +67,17 @@ class NewtonRun(Run[NewtonResult]):
     best_nit: int = 0
     feasible: ClassVar[bool] = True
     interrupts: Interrupts = field(default_factory=Interrupts)
-    _estimated_nit: int = 0  # the iteration in which the estimate was begun
+    _estimated_nit: int = 0  # the iteration in which the estimate was started
     _started: float = field(default_factory=time.monotonic)
 
-    # ---- what the loop asks, and observers see ----------------------------------------------------------------------
+    # ---- the interface to the loop and observers --------------------------------------------------------------------
 
     def goes_on(self) -> bool:
         """Return whether there is no reason to stop."""
         return not self.reasons
 
     def step(self) -> bool:
-        """Perform one iteration and look for reasons to stop; return whether it could be completed."""
+        """Perform one iteration and check the reasons to stop; return whether the iteration was completed."""
         with self.interrupts.allowed:
             self.iterate()
             if self.reasons:
@@ -86,13 +86,13 @@ class NewtonRun(Run[NewtonResult]):
         return True
 
     def stop_for(self, name: str, text: str) -> None:
-        """Take note of a reason to stop that is not the iteration's own."""
+        """Record an external reason to stop."""
         self.reasons[name] = text
 
     def result(self) -> NewtonResult:
         """Return the best point, its value and gradient, the counts and the reasons to stop, in SciPy's form.
 
-        `hess_inv` is S^-1 of the last iteration, absent before the first one.
+        `hess_inv` is S^-1 of the last iteration; it is absent before the first one.
         """
         status = status_of(self.reasons)
         message = "; ".join(f"{name}: {text}" for name, text in self.reasons.items())
@@ -133,10 +133,11 @@ class NewtonRun(Run[NewtonResult]):
     # ---- the iteration ----------------------------------------------------------------------------------------------
 
     def iterate(self) -> None:
-        """Perform one iteration; if it cannot be completed, even with a new estimate, that is the reason to stop.
+        """Perform one iteration; if it fails even with a new estimate, that is the reason to stop.
 
-        An estimate that follows the Hessian of earlier points can be singular, or so large that its steps are no more
-        than rounding, where the function has neither fault. The first estimate, a multiple of the identity, decides.
+        An estimate from the Hessians of earlier points can be singular, or so large that its steps are lost in
+        rounding, even if the function is fine. So the iteration is retried with the first estimate, a multiple of the
+        identity.
         """
         try:
             try:
@@ -153,7 +154,7 @@ class NewtonRun(Run[NewtonResult]):
         try:
             self._step()
         except Breakdown:
-            self.precision = followed  # it is nearer to the Hessian, and part of the result
+            self.precision = followed  # it is closer to the Hessian, and part of the result
             raise
 
     def _step(self) -> None:
@@ -163,7 +164,7 @@ class NewtonRun(Run[NewtonResult]):
         self._move()
 
     def check(self) -> None:
-        """Look for reasons to stop at the current point."""
+        """Check the reasons to stop at the current point."""
         try:
             self.reasons = _stop_reasons(self)
         except Breakdown as breakdown:
@@ -189,8 +190,8 @@ class NewtonRun(Run[NewtonResult]):
     def curvature_up_to_one(self) -> float:
         """Return min(1, max |H_ii|), 1 if it was 1 at the start.
 
-        Where the curvature is small, small gradients are no sign of a minimum: a gradient of gtol and a curvature of
-        gtol make a step of 1. Such functions are multiplied by small numbers, or flat at the start.
+        If the curvature is small, a small gradient does not indicate a minimum: a gradient of gtol and a curvature of
+        gtol make a step of 1. Such functions are scaled by small factors, or flat at the start.
         """
         if self.nit > 0 and self.scale >= 1.0:
             return 1.0
@@ -223,7 +224,7 @@ class NewtonRun(Run[NewtonResult]):
             direction = finite_or_stop("the step", -self.precision.solve(gradient), EstimateBreakdown)
             slope = float(self.point.jac @ direction)
         if gradient.any() and not direction.any():
-            raise EstimateBreakdown("not_finite", "the step vanishes, because the precision is too large")
+            raise EstimateBreakdown("not_finite", "the step vanishes because the precision is too large")
         if not np.isfinite(slope):
             raise EstimateBreakdown("not_finite", "the slope along the step overflows")
         return direction, slope
@@ -246,7 +247,7 @@ class NewtonRun(Run[NewtonResult]):
 
 
 def _norm(vector: Array) -> float:
-    """Return |v| where the squares of its entries may overflow or vanish."""
+    """Return |v| even if the squares of its entries overflow or underflow."""
     largest = float(np.abs(vector).max())
     return largest * float(np.linalg.norm(vector / largest)) if 0.0 < largest < np.inf else largest
 
@@ -254,7 +255,7 @@ def _norm(vector: Array) -> float:
 def begin_run(
     function: Products, x0: Array, options: NewtonOptions, rng: np.random.Generator, budget: CallBudget
 ) -> NewtonRun:
-    """Evaluate the starting point and return a run there, which ends within a budget that guards the function."""
+    """Evaluate the starting point and return a run from there; the budget guards the function."""
     fun = function.value(x0)
     jac = function.gradient(x0) if np.isfinite(fun) else np.full(len(x0), np.nan)
     point = Iterate(x0, fun, jac)
@@ -272,7 +273,7 @@ def _stop_reasons(run: NewtonRun) -> dict[str, str]:
     reasons = _failures(run)
     reasons |= budget_reasons(run.budget.limits, run)
     if "max_iters" in reasons:
-        reasons["max_iters"] = f"{run.nit:,} iterations were made, max_iters is {run.budget.limits.max_iters:,}"
+        reasons["max_iters"] = f"{run.nit:,} iterations made, max_iters = {run.budget.limits.max_iters:,} reached"
     return reasons or _convergence(run)
 
 
@@ -281,7 +282,7 @@ def _failures(run: NewtonRun) -> dict[str, str]:
     far, deep = FAR * (1.0 + float(np.abs(run.start.x).max())), UNBOUNDED * max(1.0, abs(run.start.fun))
     if fun < deep or (size > far and fun < np.inf):
         where = f"the value is {fun:.3g} at a point of size {size:.3g}"
-        return {"unbounded": f"{where}: the function seems to have no minimum"}
+        return {"unbounded": f"{where}: the function appears to have no minimum"}
     if not np.isfinite(fun):
         return {"not_finite": f"the value is {fun}"}
     if not all_finite(run.point.jac):
@@ -292,9 +293,9 @@ def _failures(run: NewtonRun) -> dict[str, str]:
 def _convergence(run: NewtonRun) -> dict[str, str]:
     largest, gtol = float(np.abs(run.point.jac).max()), run.options.gtol
     if largest <= gtol and (largest == 0.0 or largest <= gtol * run.curvature_up_to_one()):
-        return {"gtol": f"the largest entry of the gradient is {largest:.3g}, gtol is {gtol:.3g}"}
+        return {"gtol": f"gradient within tolerance (largest entry {largest:.3g}, gtol = {gtol:.3g})"}
     if run.last_step is not None and not run.last_step.any():
-        return {"tolx": "the last step did not change the point, which is exact to rounding"}
+        return {"tolx": "the last step did not change x: it is accurate to rounding error"}
     if run.nit - run.best_nit >= PATIENCE:
         return {"stagnation": f"the value did not improve in {PATIENCE} iterations"}
     return {}

@@ -1,6 +1,6 @@
-"""Step sizes: how the rate changes with the iterations, how the Hessian is damped, and how far a step goes.
+"""Step sizes: how the rate changes with the iterations, how the Hessian is damped, and how long a step is.
 
-A `RateSchedule` gives factors of the rates, damping is a multiple of the identity that shortens the first steps, and a
+A `RateSchedule` gives factors on the rates, damping is a multiple of the identity that shortens the first steps, and a
 line search chooses the length along a direction.
 """
 
@@ -22,14 +22,14 @@ from esgroup.newton.precision import EstimateBreakdown
 
 
 class RateSchedule(ABC):
-    """A factor of the rate for every iteration t = 1, 2, ...
+    """A factor on the rate for every iteration t = 1, 2, ...
 
-    Derive from it and define `factor` for a schedule of your own, or pass a function of t.
+    For a schedule of your own, derive from this class and define `factor`, or pass a function of t.
     """
 
     @abstractmethod
     def factor(self, t: int) -> float:
-        """Return the factor of the rate in iteration t."""
+        """Return the factor on the rate in iteration t."""
 
     def factors(self, t: int, momentum: float) -> tuple[float, float]:
         """Return two factors: for the step of the mean along the average gradient Z, and for the update of the root.
@@ -62,7 +62,7 @@ class Linear(RateSchedule):
     Parameters
     ----------
     iterations : int
-        Number of the iteration where the factor reaches `last`, at least 1.
+        The iteration in which the factor reaches `last`, at least 1.
     last : float
         The final factor, above 0 and at most 1.
 
@@ -178,8 +178,8 @@ DECAY = 0.9  # factor of the damping per iteration
 def damping_at(t: int, start: float, decay: float, scale: float, slope_ratio: float) -> float:
     """Return mu_t = start scale min(decay^t, |g_t| / |g_0|), a multiple of the identity that is added to the Hessian.
 
-    `scale` is the largest |H_ii| at the start. A large `start` makes the first steps resemble gradient steps
-    (Levenberg), which leads to a better basin. Damping below 1e-12 scale counts as zero.
+    `scale` is the largest |H_ii| at the start. With a large `start`, the first steps resemble gradient steps
+    (Levenberg), which leads to better basins. Damping below 1e-12 scale counts as zero.
     """
     damping = start * scale * min(decay**t, slope_ratio)
     return damping if damping >= 1e-12 * scale else 0.0
@@ -189,24 +189,24 @@ def damping_at(t: int, start: float, decay: float, scale: float, slope_ratio: fl
 
 ValueAt = Callable[[Array], float]
 
-DECREASE = 1e-4  # of what the slope promises
+DECREASE = 1e-4  # of the decrease that the slope predicts
 TRIALS = 60
 
 
 class LinePoint(NamedTuple):
-    """A point on the line that is searched, and its value."""
+    """A point on the search line, and its value."""
 
     x: Array
     fun: float
 
 
-#: Returns the next point x + length s, given f, the point x, the direction s, the slope g^T s < 0, and the length that
-#: is tried first.
+#: Returns the next point x + length s, given f, the point x, the direction s, the slope g^T s < 0, and the length to
+#: try first.
 LineSearch = Callable[[ValueAt, LinePoint, Array, float, float], LinePoint]
 
 
 def full_step(value: ValueAt, here: LinePoint, direction: Array, slope: float, length: float) -> LinePoint:
-    """Take the first length, whatever the value there."""
+    """Take the first length, regardless of the value there."""
     with np.errstate(over="ignore", invalid="ignore"):
         x = here.x + length * direction
     return LinePoint(x, value(x))
@@ -227,8 +227,8 @@ def armijo(
             return trial
         length = _shorter(length, slope, trial.fun - here.fun)
     if -slope <= 1e-14 * abs(here.fun):
-        raise EstimateBreakdown("tolfun", f"the slope promises a decrease of {-slope:.3g}, no more than rounding")
-    text = f"no decrease along a slope of {slope:.3g} in {TRIALS} trials: is jac right?"
+        raise EstimateBreakdown("tolfun", f"the slope predicts a decrease of {-slope:.3g}, no more than rounding error")
+    text = f"no decrease along a slope of {slope:.3g} in {TRIALS} trials: is jac correct?"
     raise EstimateBreakdown("line_search", text)
 
 

@@ -1,7 +1,7 @@
 """Search strategies: samples with local coordinates, updates by ranks.
 
-`Strategy` is what every search is made of, `ModelSearch` one that is assisted by a surrogate, and `register` makes one
-of your own known to files and to `Searcher`.
+`Strategy` is their base class, `ModelSearch` is assisted by a surrogate, and `register` makes a strategy of your own
+known to `Searcher` and to saved searches.
 """
 
 from esgroup.strategies.base import Proposed, Ranked, Relocation, StateView, Strategy, Traits

@@ -1,4 +1,4 @@
-"""Learning rates that fall where values are noisy or rugged, by the signal-to-noise ratio of the steps."""
+"""Learning rates that fall when the function is noisy or rugged, by the signal-to-noise ratio of the steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ONE, NEAR = 3, 4  # tags of the two samples whose values are compared; those of 
 
 @dataclass(frozen=True)
 class RateAdaptation:
-    """LRA-CMA-ES (Nomura, Akimoto and Ono 2023) in local coordinates, used while near points have unlike values.
+    """LRA-CMA-ES (Nomura, Akimoto and Ono 2023) in local coordinates, used while nearby points have unlike values.
 
     For each of the two steps Delta, that of the mean (delta) and that of the root (M + log step I),
 
@@ -30,8 +30,8 @@ class RateAdaptation:
         eta <- min(1, eta exp(min(gamma eta, beta) clip(snr / (alpha eta) - 1, -1, 1))),
 
     as long as q > limit, and eta <- min(1, eta exp(min(gamma eta, beta))) otherwise. The signal-to-noise ratio of steps
-    is low on every ill-conditioned function, however smooth: each step points in few of the directions that are still
-    to be learned. So it does not say that rates are too large. The values do: the last sample of a generation is
+    is low on every ill-conditioned function, however smooth: each step points in few of the directions still to be
+    learned. So it does not show that rates are too large. The values do: the last sample of a generation is
 
         z_n = |z_{n-1}| (z_{n-1} + z_n) / |z_{n-1} + z_n|,
 
@@ -45,8 +45,8 @@ class RateAdaptation:
 
     The halfway point was chosen among distances (0.3, 0.5 and 0.7 of |z|, with limits from 0.55 to 0.8): Rastrigin's
     function (10 coordinates, 300,000 evaluations) is solved in 3 of 28 runs at 0.3, at 0.5 in 9 of 9 after 160,000 to
-    290,000 evaluations, and at 0.7 in 6 of 6 after 52,000 to 185,000. A rugged function must be known as such before
-    the search has settled in one of its valleys: q begins at 0.9 (5 of 5 runs; 1: 5, 0.8: 3).
+    290,000 evaluations, and at 0.7 in 6 of 6 after 52,000 to 185,000. Ruggedness must be detected before the search has
+    settled in one of the valleys: q starts at 0.9 (5 of 5 runs; 1: 5, 0.8: 3).
     """
 
     alpha: float = 1.4
@@ -60,7 +60,7 @@ class RateAdaptation:
     def mark(self, z: Array, tags: Indices | None) -> Indices | None:
         """Move the last of the samples z, in place, and tag it and its neighbor.
 
-        Fewer than four are left alone: then q stays as it is, and rates follow the steps alone.
+        Fewer than four samples are left alone: then q stays the same, and rates follow the steps only.
         """
         if len(z) < 4:
             return tags
@@ -71,13 +71,13 @@ class RateAdaptation:
         return tags
 
     def compare(self, rates: Array, z: Array, order: Indices, tags: Indices | None) -> None:
-        """Update q, the last of `rates`, in place, if the two samples are there: values may come late or never."""
+        """Update q, the last of `rates`, in place, if both samples have values, which may arrive late or never."""
         ranks = ranks_of_two(order, tags, ONE, NEAR)
         if ranks is None:
             return
         one, near = ranks
         a, b = z[order[one]], z[order[near]]
-        if a @ b < 0.5 * np.linalg.norm(a) * np.linalg.norm(b):  # of two generations
+        if a @ b < 0.5 * np.linalg.norm(a) * np.linalg.norm(b):  # from two generations
             return
         rates[4] += self.c * (3 * abs(one - near) / (len(order) + 1) - rates[4])
 

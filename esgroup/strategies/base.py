@@ -1,4 +1,4 @@
-"""What a search over any kind of point is made of: samples with local coordinates, and an update by their ranks."""
+"""The interface of a search over any kind of point: samples with local coordinates, and an update by their ranks."""
 
 from __future__ import annotations
 
@@ -21,74 +21,74 @@ from esgroup.strategies.criteria import Criterion, relative_spread
 
 Indices = NDArray[np.int64]
 
-PLATEAU = 0.7  # of a generation whose values are equal to the best one: the tutorial's B.3
+PLATEAU = 0.7  # share of a generation whose values equal the best one: the tutorial's B.3
 _WIDEST = math.log(1e5)  # times the first standard deviations: a constant function is no reason to diverge
-# Tags of points that are tried beside the samples: they count, but have middle ranks in the update. Step-size rules and
-# the adaptation of rates have the tags 1 to 4.
+# Tags of points that are tried in addition to the samples: they are evaluated, but have middle ranks in the update.
+# Step-size rules and the adaptation of rates have the tags 1 to 4.
 AT_BOUNDS = 5  # the mean, moved onto bounds
-INNER = 6  # where models of constraints have the best feasible point
+INNER = 6  # where models of the constraints predict the best feasible point
 
 
 class Proposed(NamedTuple):
-    """Points that a strategy proposes, with what its update will need to know of each."""
+    """Points that a strategy proposes, with what its update needs to know about each."""
 
     points: Array  # (n, *shape)
     local: Array  # (n, m): local coordinates, from which the update is computed
-    tags: Indices | None = None  # (n,): what a device recognizes its samples by, 0 for all others; None: all are 0
-    ids: Indices | None = None  # (n,): what the strategy knows a point by when its value comes, -1: by nothing
-    memo: Any = None  # handed back by `Ranked` if these points are told together in the same state; not stored
-    paired: bool = False  # whether samples belong together, so that none of them may be drawn again
+    tags: Indices | None = None  # (n,): mark the samples of a mechanism, 0 for all others; None: all are 0
+    ids: Indices | None = None  # (n,): identify a point when its value arrives; -1: no id
+    memo: Any = None  # returned in `Ranked` if these points are told together in the same state; not stored
+    paired: bool = False  # whether samples belong together, so that none of them can be redrawn
 
 
 class Ranked(NamedTuple):
-    """What is told to a strategy: the values of some points, and the generation that they complete, if they do.
+    """What a strategy is told: the values of some points, and the generation that they complete, if any.
 
-    `local` to `median` are those of a generation of any number of points, some of which may have been told before. For
-    strategies that see `every_value` there are the new points and values besides; where these do not end a generation,
-    `order` is empty. More fields may follow, with defaults.
+    `local` to `median` describe a generation of any number of points, some of which may have been told before.
+    Strategies with `every_value` also get the new points and values; if these do not end a generation, `order` is
+    empty. Later versions may add fields, with defaults.
     """
 
     local: Array  # (n, m)
     order: Indices  # (n,): from best to worst, failed ones last
-    plateau: bool = False  # most values are equal, and the distribution is not yet far wider than the first one
-    tags: Indices | None = None  # as they were drawn; 0 for points that were not, or not from the present state
-    memo: Any = None  # of `Proposed`, else None
-    first: Array | None = None  # the first `spread` of the search
-    failed: int = 0  # how many of the points have no value
-    best: float = math.nan  # the least value, with constraints that of feasible points: infinite if there are none
+    plateau: bool = False  # most values are equal, and the distribution is not yet far wider than the initial one
+    tags: Indices | None = None  # as drawn; 0 for points that were not drawn from the current state
+    memo: Any = None  # from `Proposed`, else None
+    first: Array | None = None  # the initial `spread` of the search
+    failed: int = 0  # number of failed evaluations among the points
+    best: float = math.nan  # the least value; with constraints, of the feasible points: infinite if there are none
     record: Array | None = None  # the best point so far
-    median: float = math.nan  # by which points were ranked; of an even number the upper one
-    active: NDArray[np.bool_] | None = None  # (n, size): which numbers have a part in the values; None: all
-    points: Array | None = None  # (k, *shape): of the values that are new
-    values: Array | None = None  # (k,), NaN for failed ones, infinite where a ranking says that they are not feasible
-    ids: Indices | None = None  # (k,): as they were drawn, -1 for points that were not
-    earlier: bool = False  # whether these are evaluations from before the search, which are no part of it
+    median: float = math.nan  # of what points were ranked by; the upper median of an even number
+    active: NDArray[np.bool_] | None = None  # (n, size): which variables affect the values; None: all
+    points: Array | None = None  # (k, *shape): the points of the new values
+    values: Array | None = None  # (k,): new values, NaN for failed evaluations, infinite where infeasible
+    ids: Indices | None = None  # (k,): as drawn, -1 for points that were not
+    earlier: bool = False  # whether these are evaluations from before the search, which do not count as part of it
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What a strategy is and what it needs, none of which a search changes."""
+    """What a strategy is and what it needs. A search never changes it."""
 
-    size: int  #: how many numbers are searched: p (p + 1) / 2 for symmetric p x p matrices
-    popsize: int  #: values in a generation
+    size: int  #: number of variables searched: p (p + 1) / 2 for symmetric p x p matrices
+    popsize: int  #: values per generation
     about: str  #: the distribution and its structure in a few words, for results and figures
     domain: Domain = None  # type: ignore[assignment]  #: what a point is: by default a vector of `size` numbers
-    structure: Any = None  #: what `Searcher.structure` shows: a group, or words, by default `about`
-    note: str = ""  #: what was decided for the user, for the message of a result
-    #: Reasons to stop beside limits and values; None: the spread, relative to the first.
+    structure: Any = None  #: what `Searcher.structure` shows: a group or a text, by default `about`
+    note: str = ""  #: choices made for the user, for the message of a result
+    #: Reasons to stop in addition to limits and values; None: the spread relative to the initial one.
     criteria: tuple[Criterion, ...] | None = None
-    #: How much longer than usual the values may stand still; infinite if only `criteria` say when to end.
+    #: Factor on the usual time without improvement before a search stops; infinite if only `criteria` stop it.
     patience: float = 1.0
-    #: Values that a search waits for, at least, before it looks at them: by default `popsize`.
+    #: Minimum number of values that a search collects before it processes them: by default `popsize`.
     least_batch: int = 0
-    #: Whether generations are handed out in parts: `StateView` says how many points, and `asked` sees which are out.
+    #: Whether generations are asked for in parts: `StateView` says how many points, `asked` is told which are pending.
     in_parts: bool = False
-    every_value: bool = False  #: whether `update` is told every value at once, and not only complete generations
-    recalls: bool = False  #: whether `Ranked.record` is of use
+    every_value: bool = False  #: whether `update` gets every value as it arrives, not only complete generations
+    recalls: bool = False  #: whether the strategy uses `Ranked.record`
     knows_inner: bool = False  #: whether points with the tag INNER have middle ranks in the update
-    keeps_coordinates: bool = False  #: whether local coordinates of points remain what they are with a successor
-    may_adapt: bool = False  #: whether noise="adapt" exists and was not chosen: what a noisy search is advised to
-    #: What it is, in words for an error, if points must be ranked by their values and not by the scores of constraints.
+    keeps_coordinates: bool = False  #: whether local coordinates of points stay the same with a successor
+    may_adapt: bool = False  #: whether noise="adapt" exists and was not chosen, so that a noisy search can suggest it
+    #: If points must be ranked by value, not by constraint scores: what requires that, for the error message.
     needs_values: str = ""
 
     def __post_init__(self) -> None:
@@ -98,13 +98,13 @@ class Traits:
 
 
 class StateView(NamedTuple):
-    """What can be seen of a state; what may take long is a function."""
+    """What a state shows to the outside; anything that may be slow is a function."""
 
-    spread: Callable[[], Array]  # standard deviations of what is searched, which tell whether it shrinks or grows
-    axes: Callable[[], float] | None = None  # the longest to the shortest axis; None: of single entries
-    fields: Callable[[], dict[str, Any]] = dict  # what a result has besides, by name
-    age: float = math.nan  # generations that have ended since devices began to count them; NaN if none counts
-    generations: int | None = None  # that have ended, where they are handed out in parts; None: all moves are whole
+    spread: Callable[[], Array]  # standard deviations of what is searched, which show whether it shrinks or grows
+    axes: Callable[[], float] | None = None  # ratio of the longest to the shortest axis; None: taken from `spread`
+    fields: Callable[[], dict[str, Any]] = dict  # additional fields of a result, by name
+    age: float = math.nan  # generations completed since a mechanism started counting them; NaN if none counts
+    generations: int | None = None  # completed, if they are asked for in parts; None: every update is a generation
     batch: int | None = None  # how many points to ask for next, and after how many values to update; None: `popsize`
 
     def sigma(self) -> float:
@@ -112,7 +112,7 @@ class StateView(NamedTuple):
         return math.exp(float(np.log(self.spread()).mean()))
 
     def axis_ratio(self) -> float:
-        """Return the longest to the shortest axis of the distribution."""
+        """Return the ratio of the longest to the shortest axis of the distribution."""
         if self.axes is not None:
             return self.axes()
         stds = self.spread()
@@ -120,26 +120,26 @@ class StateView(NamedTuple):
 
 
 class Relocation(NamedTuple):
-    """Where and how a search is to begin anew."""
+    """Where and how a search is to restart."""
 
     popsize: int
-    place: Place | None = None  # None: where the strategy likes, as wide as at first times `sigma_factor`
+    place: Place | None = None  # None: a place of the strategy's choice, `sigma_factor` times the initial width
     limits: Limits = Limits()  # of standard deviations
     sigma_factor: float = 1.0
     rng: np.random.Generator | None = None  # for strategies that choose the place
 
 
 class Strategy(ABC):
-    """A search distribution with the devices of evolution strategies: a frozen object of sizes and constants.
+    """A search distribution and its update rules: a frozen object of sizes and constants.
 
-    What changes is the state, a NamedTuple of float64 arrays (numbers are arrays of shape ()). Everything the next
-    generation needs is in it, so that a search can be stored and continue exactly. Methods are pure: they change no
-    state and keep nothing. The one exception is `out`: where a caller passes it, its arrays are no longer needed, and
-    a strategy may write its answer into them; it may even be the state itself. Arguments come from a Searcher and need
-    no checks.
+    Everything that changes is in the state, a NamedTuple of float64 arrays (numbers are arrays of shape ()). It holds
+    everything the next generation needs, so a search can be saved and continued exactly. Methods are pure: they modify
+    no state and remember nothing. The one exception is `out`: if a caller passes it, its arrays are no longer needed,
+    and a strategy may write the result into them; `out` may even be the state itself. Arguments come from a Searcher
+    and need no checks.
 
-    A strategy that is a dataclass of numbers, texts, arrays, groups and other registered objects can be saved: see
-    `esgroup.strategies.register`.
+    A search can be saved if its strategy is a dataclass of numbers, strings, arrays, groups and other registered
+    objects: see `esgroup.strategies.register`.
     """
 
     # ---- must ---------------------------------------------------------------------------------------------------
@@ -147,27 +147,27 @@ class Strategy(ABC):
     @property
     @abstractmethod
     def traits(self) -> Traits:
-        """What it is and what it needs: a class attribute or a cached property."""
+        """What the strategy is and what it needs: a class attribute or a cached property."""
 
     @abstractmethod
     def start(self, rng: np.random.Generator | None = None) -> Any:
-        """Return the first state; `rng` is for strategies that draw samples apart from `sample`."""
+        """Return the initial state; `rng` is for strategies that draw random numbers outside `sample`."""
 
     @abstractmethod
     def sample(self, state: Any, n: int, rng: np.random.Generator, out: Proposed | None = None) -> Proposed:
-        """Draw n points. `out` are points of an earlier call that nobody needs any longer."""
+        """Draw n points. `out` holds points of an earlier call that are no longer needed."""
 
     @abstractmethod
     def local(self, state: Any, points: Array) -> Array:
-        """Return the local coordinates (n, m) of any points (n, *shape): for those that were not asked for."""
+        """Return the local coordinates (n, m) of any points (n, *shape), such as points that were not asked for."""
 
     @abstractmethod
     def update(self, state: Any, told: Ranked, out: Any = None) -> Any:
-        """Return the next state, after a generation."""
+        """Return the state after a generation."""
 
     @abstractmethod
     def mean(self, state: Any) -> Array:
-        """Return the middle of the distribution, a point."""
+        """Return the center of the distribution, a point."""
 
     @abstractmethod
     def stds(self, state: Any) -> Array:
@@ -176,15 +176,15 @@ class Strategy(ABC):
     # ---- may ----------------------------------------------------------------------------------------------------
 
     def view(self, state: Any) -> StateView:
-        """Return what can be seen of a state besides."""
+        """Return what else a state shows to the outside."""
         return StateView(lambda: self.stds(state))
 
     def shortened(self, local: Array, then: Array | None = None) -> Array:
         """Limit local coordinates of points that were not drawn from the present state.
 
-        Those of points that were not asked for are limited to the length of a long sample. Points that were drawn from
-        an earlier state, in which their coordinates were `then`, should not be longer than `then` where lengths mean
-        spread: lateness alone must not widen or narrow the distribution.
+        Points that were not asked for are limited to the length of a long sample. Points drawn from an earlier state,
+        where their coordinates were `then`, should not be longer than `then` if length measures spread: a late value
+        alone must not widen or narrow the distribution.
         """
         return local
 
@@ -193,34 +193,34 @@ class Strategy(ABC):
         return Coordinates(self, state)
 
     def asked(self, state: Any, ids: Indices) -> Any:
-        """Return the state after the points with these ids were handed out, if generations are handed out in parts.
+        """Return the state after the points with these ids were asked for, if generations are asked for in parts.
 
-        A search then keeps no reserve of points: `sample` is asked for as many as are handed out.
+        A search then keeps no reserve of points: it calls `sample` for exactly as many as `ask` returns.
         """
         return state
 
     def successor(self, state: Any) -> tuple[Strategy, Any] | None:
         """Return the strategy to continue with, over the same points, and its state; None to stay with this one.
 
-        It is asked after every generation.
+        The search calls this after every generation.
         """
         return None
 
     def relocated(self, to: Relocation) -> Strategy | None:
-        """Return the same search from elsewhere; None if it does not know how, or knows no place.
+        """Return the same search from another start; None if the strategy cannot move or knows no other place.
 
         `in_domain.relocated` then moves a search over vectors by an affine map; `in_domain.elsewhere` finds a place.
         """
         return None
 
     def limited(self, state: Any, limits: Limits) -> Any:
-        """Return the state with its mean and its standard deviations within limits; it may be written to."""
+        """Return the state with its mean and standard deviations within limits; `state` may be overwritten."""
         return state
 
     def checked(self, state: Any) -> Any:
-        """Return a state of arrays from a file if it can be one of this strategy, else raise ValueError.
+        """Return a state of arrays loaded from a file if it is valid for this strategy, else raise ValueError.
 
-        As it stands, every array must have the shape that it has in the first state.
+        By default, every array must have the same shape as in the initial state.
         """
         states.same_shapes(state, self.start())
         return state
@@ -236,17 +236,17 @@ class Strategy(ABC):
 
     @cached_property
     def criteria(self) -> tuple[Criterion, ...]:
-        """Reasons to stop beside limits and values."""
+        """Reasons to stop in addition to limits and values."""
         given = self.traits.criteria
         return (Criterion("spread", 0, self._spread_reasons),) if given is None else given
 
     def _spread_reasons(self, state: Any, first: Array) -> dict[str, str]:
-        """Whether the distribution is a point, or beyond all bounds."""
+        """Whether the distribution has shrunk to a point or grown beyond all bounds."""
         return relative_spread(self.view(state).spread() / first)
 
 
 def on_plateau(ranked: list[float], strategy: Strategy, state: Any, first: Array) -> bool:
-    """Whether most values, from best to worst, are equal, and the distribution is not yet far wider than the first."""
+    """Whether most values (best first) are equal and the distribution is not yet far wider than at the start."""
     if ranked[0] != ranked[int(PLATEAU * len(ranked))]:
         return False
     return float(np.log(strategy.view(state).spread() / first).mean()) < _WIDEST

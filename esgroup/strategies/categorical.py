@@ -1,4 +1,4 @@
-"""Search over choices: independent categorical distributions, moved by natural gradients with rates of their own.
+"""Search over choices: independent categorical distributions, moved by natural gradients with separate rates.
 
 With probabilities q of the K categories of a choice, samples c_i ranked by their values and weights w by rank, one
 generation is
@@ -10,11 +10,11 @@ generation is
     q   <- q + r g                                                  not below the floor
 
 where gamma = E|p|^2 / (K - 1) for values that do not depend on the choice. A choice that matters makes p long, and its
-rate r grows; where it does not matter r falls as 1 / t, so that q stays where it is. This is the adaptive stochastic
-natural gradient (Akimoto et al. 2019, which CatCMA, Hamano et al. 2024, has too) with a rate for each choice rather
-than one for all, and steps that are not normalized: choices matter differently, and many later than others.
+rate r grows; if it does not matter, r falls as 1 / t, so q stays the same. This is the adaptive stochastic natural
+gradient (Akimoto et al. 2019, also used by CatCMA, Hamano et al. 2024) with one rate per choice rather than one for
+all, and without normalized steps: some choices matter more than others, and many matter only later in the search.
 
-The floor leaves every other category a chance: no category is lost for good.
+Because of the floor, no category is ever lost for good.
 """
 
 from __future__ import annotations
@@ -61,23 +61,23 @@ _TRIED = 5.0  # times that every category of every choice has come up, on averag
 class CategoricalSearchState(NamedTuple):
     """Everything the next generation needs."""
 
-    probabilities: Array  # of all categories, one choice after the other
-    path: Array  # p, likewise
+    probabilities: Array  # of all categories, choice by choice
+    path: Array  # p, in the same order
     rates: Array  # r of each choice
     expected: Array  # gamma of each choice
-    calm: Array  # (1,): generations since a likeliest category has changed, while all others were near the floor
+    calm: Array  # (1,): generations since a likeliest category last changed, while all others were near the floor
 
 
 @dataclass(frozen=True)
 class CategoricalSearch(Strategy):
-    """Search over choices; a point has the place of a category for each.
+    """Search over choices; a point holds the index of a category for each choice.
 
     Parameters
     ----------
     distribution : Categorical
-        The first probabilities.
+        The initial probabilities.
     popsize_wanted : int, optional
-        Points in a generation, at least 2; by default 4 + floor(3 ln m) for m choices.
+        Points per generation, at least 2; by default 4 + floor(3 ln m) for m choices.
     algorithm : {"default", "paper"}
         "paper" moves by the plain natural gradient with one rate.
     """
@@ -110,7 +110,7 @@ class CategoricalSearch(Strategy):
     def floor(self) -> Array:
         """The least probability of each category.
 
-        With all likeliest categories as likely as they may be, a sample has another one somewhere with the chance
+        If all likeliest categories are as likely as possible, a sample has another one somewhere with probability
         SHARE / popsize, at most 0.27, which is CatCMA's: 1 - (1 - (K - 1) floor)^m.
         """
         chosen = self.distribution
@@ -122,8 +122,8 @@ class CategoricalSearch(Strategy):
     def first_rate(self) -> float:
         """1 / m for m choices, between 0.1 and 0.3.
 
-        Of the variance of the ranks each of m choices that matter alike explains a share 1 / m: the fewer there are,
-        the more a generation says about each.
+        If m choices matter equally, each explains a share 1 / m of the variance of the ranks: the fewer there are, the
+        more a generation says about each.
         """
         return min(max(1 / self.distribution.dim, FIRST_RATES[0]), FIRST_RATES[1])
 
@@ -140,11 +140,11 @@ class CategoricalSearch(Strategy):
         states.all_finite(state)
         q = state.probabilities
         if (q <= 0).any() or not np.allclose(self.distribution.sums(q), 1.0):
-            raise ValueError("the probabilities of every choice must be positive with sum 1")
+            raise ValueError("the probabilities of every choice must be positive and sum to 1")
         return state
 
     def relocated(self, to: Relocation) -> CategoricalSearch:
-        """Begin with the first probabilities again: what differs is chance and popsize."""
+        """Restart with the initial probabilities: only the random numbers and popsize differ."""
         return CategoricalSearch(self.distribution, to.popsize, self.algorithm)
 
     # ---- generations --------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class CategoricalSearch(Strategy):
         return Proposed(points, points.copy())
 
     def local(self, state: CategoricalSearchState, points: Array) -> Array:
-        """The categories themselves: their scores are those of the present distribution."""
+        """The categories themselves: their scores are those of the current distribution."""
         return points.copy()
 
     def gradient(self, state: CategoricalSearchState, told: Ranked) -> tuple[Array, float]:
@@ -174,7 +174,7 @@ class CategoricalSearch(Strategy):
 
     def update(self, state: CategoricalSearchState, told: Ranked, out: Any = None) -> CategoricalSearchState:
         if len(told.order) < 2:
-            return state  # the rank of a single point says nothing
+            return state  # a single point has no meaningful rank
         chosen, q = self.distribution, state.probabilities
         g, mass = self.gradient(state, told)
         path, rate, expected = state.path, state.rates, state.expected
@@ -197,7 +197,7 @@ class CategoricalSearch(Strategy):
         chosen = self.distribution
         most = np.maximum.reduceat(probabilities, chosen.offsets)
         places = np.flatnonzero(probabilities == most[chosen.owners])
-        first = places[places.searchsorted(chosen.offsets)]  # of equal ones
+        first = places[places.searchsorted(chosen.offsets)]  # the first of equal ones
         return (first - chosen.offsets).astype(np.float64)
 
     def _settled(self, probabilities: Array) -> bool:
@@ -210,7 +210,7 @@ class CategoricalSearch(Strategy):
         return Categories(self, state)
 
     def tried(self, state: CategoricalSearchState, points: Array) -> Array:
-        """For every category but the likeliest of its choice whether a point has it, 1.0 or 0.0."""
+        """For every category except the likeliest of its choice: whether a point has it, 1.0 or 0.0."""
         likeliest = self.mean(state).astype(np.int64).tolist()
         columns = zip(points.T, self.distribution.sizes.tolist(), likeliest, strict=True)
         has = [column[:, None] == np.delete(np.arange(size), first) for column, size, first in columns]
@@ -223,13 +223,13 @@ class CategoricalSearch(Strategy):
         return self._likeliest(state.probabilities)
 
     def stds(self, state: CategoricalSearchState) -> Array:
-        """Return, for each choice, the chance of another category than the likeliest."""
+        """Return, for each choice, the probability of a category other than the likeliest."""
         return 1 - np.maximum.reduceat(state.probabilities, self.distribution.offsets)
 
     def view(self, state: CategoricalSearchState) -> StateView:
-        """The spread of a choice is sqrt(1 - sum_c q_c^2), the standard deviation of the corners e_c about q.
+        """The spread of a choice is sqrt(1 - sum_c q_c^2), the standard deviation of the corners e_c around q.
 
-        A result has the distribution that was reached.
+        A result includes the final distribution.
         """
         q = state.probabilities
         return StateView(
@@ -240,16 +240,16 @@ class CategoricalSearch(Strategy):
     # ---- when to stop -------------------------------------------------------------------------------------------
 
     def settled(self, state: CategoricalSearchState, first: Array) -> dict[str, str]:
-        """Stop when the likeliest categories have stayed the same while all others were tried again and again.
+        """Stop when the likeliest categories have stayed the same while all others were tried repeatedly.
 
         At the floor, a generation has popsize q_min samples of a category; after `_TRIED` / (popsize q_min) generations
-        the chance that one of them never came up is e^-5.
+        the probability that one of them was never drawn is e^-5.
         """
         needed = _TRIED / (self.popsize * float(self.floor.min()))
         if state.calm.item() < needed:
             return {}
         number = int(state.calm.item())
-        return {"tolx": f"the choices have settled: the likeliest have not changed in {number} generations"}
+        return {"tolx": f"the choices have settled: the most likely categories did not change in {number} generations"}
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Coordinates in which models of values and constraints are fitted: those of a state of a strategy.
 
-Two kinds of models look through them. Models of constraints explain values by z, and by other numbers besides: `of` and
-`at`. Surrogates know real variables only, those of points that share the integers and choices of the mean: `of_reals`
-and `at_reals`, which are the same where all that is searched is real.
+Two kinds of models use them. Models of constraints explain values by z and additional numbers: `of` and `at`.
+Surrogates see real variables only, at points that share the integers and choices of the mean: `of_reals` and
+`at_reals`, which are the same if all variables are real.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ class Coordinates:
     Parameters
     ----------
     strategy : Strategy
-        What searches.
+        The strategy that searches.
     state
-        Its state, which stays what it is as long as this is used.
+        Its state, which must not change while this object is in use.
     """
 
-    #: Whether `stepped` exists. Else a surrogate adds the points that it recommends, and steps are by ranks.
+    #: Whether `stepped` is defined. If not, a surrogate only adds the points that it recommends; steps are by ranks.
     takes_steps: ClassVar[bool] = False
 
     strategy: Strategy
     state: Any
 
     def of(self, points: Array) -> tuple[Array, Array]:
-        """Return z (n, k) of points, and the others (n, l), 0 at the mean, which may explain values besides."""
+        """Return z (n, k) of points, and other numbers (n, l), 0 at the mean, that may help to explain values."""
         mean, stds = self._middle()
         varies = stds > 0
         z = (points.reshape(len(points), mean.size) - mean)[:, varies] / stds[varies]
         return z, np.empty((len(points), 0))
 
     def at(self, z: Array) -> Array | None:
-        """Return the point with the coordinates z (k,), the others 0; None if there is none."""
+        """Return the point with coordinates z (k,) and all other numbers 0; None if there is none."""
         point, stds = self._middle()
         varies = stds > 0
         point[varies] += stds[varies] * z
@@ -60,7 +60,7 @@ class Coordinates:
     def of_reals(self, points: Array) -> Array:
         """Return z (n, k) of the real variables, NaN where these cannot explain a value.
 
-        They are NaN for points that have other integers and choices than the mean.
+        They are NaN for points whose integers and choices differ from those of the mean.
         """
         return np.ascontiguousarray(self.of(points)[0])
 
@@ -69,24 +69,24 @@ class Coordinates:
         return self.at(z)
 
     def change(self, new: Any) -> tuple[Array, Array]:
-        """Return d and T with z = d + T z_new for those of real variables in a new state; a vector T is diagonal."""
+        """Return d and T with z = d + T z_new for real variables and a new state; a vector T is diagonal."""
         mean, stds = self._middle()
         new_mean, new_stds = self.strategy.mean(new).ravel(), self.strategy.stds(new).ravel()
         return (new_mean - mean) / stds, new_stds / stds
 
     def stepped(self, z: Array | None, axes: Axes | None, sigma_factor: float, first: Array, evaluated: int) -> Any:
-        """Return the state after a step that a surrogate recommends, where local coordinates are those of reals.
+        """Return the state after a step that a surrogate recommends, if local coordinates are those of reals.
 
         Parameters
         ----------
         z
-            Where the mean goes, None if it stays.
+            The new position of the mean; None to keep it.
         axes
-            Logarithms L and axes V, A <- A V exp(L) V^T as far as A can hold it; None if A stays.
+            Logarithms L and axes V: A <- A V exp(L) V^T as far as A can represent it; None to keep A.
         sigma_factor
-            Of the step size.
+            Factor on the step size.
         first
-            The first spread.
+            The initial spread.
         evaluated
             How many values the generation had.
         """
@@ -98,16 +98,16 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class Through(Coordinates):
-    """Those of another search, which this one has inside.
+    """Coordinates of another search inside this one.
 
     Parameters
     ----------
     strategy, state
         As in `Coordinates`.
     inner : Coordinates
-        Those of the other search.
+        The coordinates of the other search.
     into, back : callable
-        From points to those of the other search, and from these to points, several at once.
+        Map points to points of the other search, and back, several at once.
     """
 
     inner: Coordinates

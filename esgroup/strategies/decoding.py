@@ -1,4 +1,4 @@
-"""Diagonal decoding: a diagonal D to the left of A that learns the scales of single coordinates quickly."""
+"""Diagonal decoding: a diagonal D to the left of A that quickly learns the scales of single variables."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from esgroup.kernels import decoding as kernels
 if TYPE_CHECKING:
     from esgroup.strategies.evolution import Generation, SearchState
 
-# up to this dimension loops find the root of a matrix faster than LAPACK its eigenvalues: a whole generation takes 4 us
+# up to this dimension kernels find the root of a matrix faster than LAPACK its eigenvalues: a generation takes 4 us
 # at n = 2 with 6 values (87 without the loop), 10 at 5 with 64 (99), 18 at 10 with 64 (114), 37 at 16 with 100 (228)
 _ROOTS = 16
-_SMALL = 48  # up to this dimension one compiled loop is faster than calls of BLAS
+_SMALL = 48  # up to this dimension one kernel is faster than BLAS calls
 
 # numbers of one step: factors from weights of A to those of D, for samples and path; the coefficient of -1; the least g
 DecodingStep = tuple[float, float, float, float]
@@ -26,7 +26,7 @@ DecodingStep = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Decoding:
-    """Sigma = sigma^2 D A A^T D, where log D has a natural-gradient step of its own.
+    """Sigma = sigma^2 D A A^T D, where log D has its own natural-gradient step.
 
     The score of log D_j is (A^-T z)_j (A z)_j - 1 and its Fisher information F_j = 1 + C_jj (C^-1)_jj with C = A A^T:
     2 for independent coordinates, more where they are correlated. Steps are divided by F_j sqrt(max F / 2), so that D
@@ -48,21 +48,21 @@ class Decoding:
     Measured on bbob instances 1-5 (means of 5 to 60 runs), with g and a larger c_mud, over before: f2 0.96, 0.88, 0.77,
     0.70 (n = 5, 10, 20, 40), separable ellipsoid 0.56, 0.35 (n = 80, 160), f11 0.96, 0.92, 0.85 (n = 10, 20, 40), f1
     1.00 to 1.02, f8 1.05, 1.03, 0.96 (n = 5, 10, 20), f10 0.98. Without g f11 takes 1.16 (n = 20). The form of g (also
-    1 - 1/r), its limits (0, 0.05, 0.1, 3 / (n + 1)) and b (1/20, 1/n, 1 / (4 n)) make differences of some per cent, but
+    1 - 1/r), its limits (0, 0.05, 0.1, 3 / (n + 1)) and b (1/20, 1/n, 1 / (4 n)) make differences of a few percent, but
     a least g of 0.05 at n = 5 takes 1.1 on f8, and without sqrt(2 / n) fewer runs find the optimum of f8 and f9 (109 of
     120 at n = 20, 114 with it, 116 before).
 
     Parameters
     ----------
     by_mean : bool
-        Whether the mean of F takes the place of its maximum: for a frame, whose few axes correlate few coordinates
+        Whether to use the mean of F instead of its maximum: for a frame, whose few axes correlate few coordinates
         (separable ellipsoid, n = 160: 0.86 of the evaluations).
     """
 
     by_mean: bool = False
 
     def is_prompt(self, group: Group) -> bool:
-        """Whether F is recomputed at every step: for small dense matrices, where it costs next to nothing."""
+        """Whether F is recomputed at every step: for small dense matrices, where the cost is negligible."""
         return group.carries_inverse and group.dim <= _SMALL
 
     def is_looped(self, group: Group, n: int, flows: bool) -> bool:
@@ -70,7 +70,7 @@ class Decoding:
         return self.is_prompt(group) and (group.dim <= _ROOTS if flows else n < max(32, 2 * group.dim))
 
     def period(self, group: Group) -> int:
-        """Return the generations after which F is recomputed, if not at every step."""
+        """Return the number of generations after which F is recomputed, if not at every step."""
         return 1000 if self.is_prompt(group) else max(10, group.dim // 4)
 
     def refresh(self, group: Group, root: Array, inverse: Array, fisher: Array) -> None:

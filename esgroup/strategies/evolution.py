@@ -1,4 +1,4 @@
-"""The search update: natural gradients in local coordinates, with the devices of evolution strategies beside them.
+"""The search update: natural gradients in local coordinates, combined with the techniques of evolution strategies.
 
 With x = mu + sigma D A z, A in a group, D diagonal, z ~ N(0, I), ranked by their values, and weights u, w by rank
 (rates.py), one generation is
@@ -12,7 +12,7 @@ With x = mu + sigma D A z, A in a group, D diagonal, z ~ N(0, I), ranked by thei
 
 where the z_i z_i^T of negative w_i are scaled to |z_i|^2 = n, c_1's identity is reduced while h_sigma = 0, and M is
 scaled down when a bound on its largest entry, max_j (c_1 p_cj^2 + c_mu sum_i |w_i| z_ij^2), exceeds 1. Both paths live
-in local coordinates, so that a group enters through its projection and its degrees of freedom alone. The full group is
+in local coordinates, so a group matters only through its projection and its degrees of freedom. The full group is
 CMA-ES to first order (with p_s for p_c: MA-ES, Beyer and Sendhoff 2017), the diagonal one sep-CMA-ES.
 """
 
@@ -40,12 +40,12 @@ from esgroup.strategies.sampling import Sampling
 from esgroup.strategies.step_size import CumulativeStepSize, Moved, StepSize
 
 _RENEWAL = 1000  # generations
-_TOO_FAR = "the points told must be within 1e50 standard deviations of the mean"
-_STEPS = np.array(1e-120), np.array(1e120)  # standard deviations whose squares are numbers
+_TOO_FAR = "points passed to tell must be within 1e50 standard deviations of the mean"
+_STEPS = np.array(1e-120), np.array(1e120)  # standard deviations whose squares neither underflow nor overflow
 
 
 class SearchState(NamedTuple):
-    """All that the next generation needs; the arrays belong to the search and change in place."""
+    """Everything the next generation needs; the arrays belong to the search and change in place."""
 
     mean: Array
     scale: Array  # the diagonal of D
@@ -55,20 +55,20 @@ class SearchState(NamedTuple):
     path_c: Array
     fade: Array  # (1,): (1 - c_s)^(2 t)
     age: Array  # (1,): generations since the last refresh
-    memory: Array  # of the step-size rule, mostly empty
-    inverse: Array  # the packed A^-1 where the group carries it along, else empty
+    memory: Array  # of the step-size rule, usually empty
+    inverse: Array  # the packed A^-1 if the group keeps it up to date, else empty
     fisher: Array  # of log D, else empty
     trend: Array  # of the steps of log D, else empty
     rates: Array  # of the adaptation of learning rates, else empty: rates, averages of squared steps, q
     average_delta: Array
     average_m: Array
-    rest: Array  # of the widening among integers, else empty
-    probes: Array  # of a frame: directions (8, dim) and what selection does along each, else empty
+    rest: Array  # memory of `Widening`, else empty
+    probes: Array  # of a frame: directions (8, dim) and the effect of selection along each, else empty
     course: Array  # of a frame: sum of c_c since the last exchange, values so far, generations held in width
 
 
 class Generation(NamedTuple):
-    """Samples in local coordinates z and their images y = A z; one more row, the last, is for the path."""
+    """Samples in local coordinates z and their images y = A z; an additional last row is for the path."""
 
     z: Array
     y: Array
@@ -85,7 +85,7 @@ class Generation(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evolution:
-    """One rule for all groups; decoding and adaptation may be left out."""
+    """The update for all groups; decoding and adaptation are optional."""
 
     group: Group
     recombination: Recombination = field(default_factory=Cumulative)
@@ -103,11 +103,11 @@ class Evolution:
 
     @property
     def carries_inverse(self) -> bool:
-        """Whether a state has A^-1 beside A: where decoding needs it in every generation."""
+        """Whether a state stores A^-1 as well as A: if decoding needs it in every generation."""
         return self.decoding is not None and self.group.carries_inverse
 
     def constants(self, n: int) -> Constants:
-        """Weights and rates for n values in a generation."""
+        """Weights and rates for n values per generation."""
         found = self._constants.get(n)
         if found is None:
             found = self._constants[n] = self.recombination.constants(n, self.dim, self.group.dof, self.group.gathered)
@@ -141,7 +141,7 @@ class Evolution:
         }
 
     def start(self, mean: Array, steps: Array, correlation: Array | None = None) -> SearchState:
-        """The state with a mean, standard deviations, and a correlation matrix as far as the group can hold it."""
+        """The state with this mean, these standard deviations, and the group's best match to the correlations."""
         group = self.group
         root = group._identity() if correlation is None else group.from_covariance(correlation)
         state = SearchState(**{name: np.zeros(size) for name, size in self.shapes().items()})
@@ -161,7 +161,7 @@ class Evolution:
         return self.group._squared_row_norms(state.root) * scales**2
 
     def limit_steps(self, state: SearchState, least: Array | None, most: Array | None) -> None:
-        """Bring standard deviations that are out of their limits back to them."""
+        """Move standard deviations outside their limits back to them."""
         stds = np.sqrt(self.variances(state))
         state.scale[:] *= np.clip(stds, least, most) / stds
 
@@ -170,14 +170,14 @@ class Evolution:
         state.sigma[0] *= math.exp(0.2 + self.constants(n).drive)
 
     def axis_ratio(self, state: SearchState) -> float:
-        """Longest to shortest axis of sigma D A; for more than 100 coordinates the ratio of standard deviations."""
+        """Ratio of the longest to the shortest axis of sigma D A; beyond 100 variables, of standard deviations."""
         if self.dim <= 100:
             return float(np.linalg.cond(state.scale[:, None] * self.group._dense(state.root)))
         variances = self.variances(state)
         return math.sqrt(variances.max() / variances.min())
 
     def condition(self, state: SearchState) -> float:
-        """Condition number of A A^T, or tr(C) tr(C^-1) / n^2, which is not larger, for more than 1000 coordinates."""
+        """Condition number of A A^T; for more than 1000 variables tr(C) tr(C^-1) / n^2, which is not larger."""
         inverse = state.inverse if len(state.inverse) else self.group._inverse(state.root)
         bound = self.group._squared_norm(state.root) * self.group._squared_norm(inverse)
         if self.dim > 1000:
@@ -196,12 +196,12 @@ class Evolution:
         """
         inverse = state.inverse if len(state.inverse) else self.group._inverse(state.root)
         gaps = 0.5 * np.spacing(np.abs(state.mean)) / (state.sigma * state.scale)
-        with np.errstate(over="ignore"):  # infinite is thin as well
+        with np.errstate(over="ignore"):  # infinite counts as thin
             squares = gaps**2 * self.group._squared_column_norms(inverse)
         return math.sqrt((squares if among is None else squares[among]).mean())
 
     def refresh(self, state: SearchState) -> None:
-        """Set sigma to the geometric mean of the standard deviations, A and D accordingly; renew what is derived."""
+        """Set sigma to the geometric mean of the standard deviations, adjust A and D, and recompute derived arrays."""
         group = self.group
         state.age[0] = 0.0
         try:
@@ -220,7 +220,7 @@ class Evolution:
             self.decoding.refresh(group, state.root, inverse, state.fisher)
 
     def _forget_correlations(self, state: SearchState) -> Array:
-        """A <- I with the same standard deviations: where A is singular to rounding there is no other way on."""
+        """A <- I with the same standard deviations: the only way to continue if A is singular to rounding."""
         state.scale[:] *= np.sqrt(self.group._squared_row_norms(state.root))
         state.root[:] = self.group._identity()
         state.path_c[:] = 0.0
@@ -231,7 +231,7 @@ class Evolution:
     def sample(
         self, state: SearchState, n: int, rng: np.random.Generator, generation: Generation, x: Array
     ) -> Indices | None:
-        """Fill a generation and its points x = mu + sigma D A z; returns tags if a device marks samples."""
+        """Fill a generation and its points x = mu + sigma D A z; returns tags if some samples are marked."""
         samples, tags, orthogonal = generation.samples, None, 0
         if self.sampling.mirrored or len(state.memory) or self.adaptation is not None:
             self.sampling.fill(samples, n, rng)
@@ -244,9 +244,9 @@ class Evolution:
         return tags
 
     def place(self, state: SearchState, generation: Generation, x: Array, orthogonal: int = 0) -> None:
-        """Complete a generation whose z is given: the path as its last row, images, points.
+        """Complete a generation with given z: the path as its last row, images, points.
 
-        The first `orthogonal` samples are made orthogonal before.
+        The first `orthogonal` samples are made orthogonal first.
         """
         mean, scale, root, sigma, _, path_c = state[:6]
         self.group._place(orthogonal, root, path_c, mean, sigma, scale, generation.z, generation.y, x)
@@ -282,7 +282,7 @@ class Evolution:
         self._refresh_if_due(state)
 
     def _at_once(self, n: int) -> tuple[bool, Array] | None:
-        """Flow or not, and the numbers of the loop that does all of a generation of n values; None if there is none."""
+        """Whether to use the flow, and the numbers for the kernel that does a whole generation; None if it does not."""
         if n in self._loops:
             return self._loops[n]
         constants, found = self.constants(n), None
@@ -296,7 +296,7 @@ class Evolution:
     def _update_at_once(
         self, state: SearchState, generation: Generation, order: Indices, flows: bool, numbers: Array
     ) -> None:
-        """The same for small dense matrices in one compiled loop: calls would take longer than their work."""
+        """The same for small dense matrices in one kernel: separate calls would take longer than their work."""
         mean, scale, root, sigma, path_s, path_c, fade, _, _, inverse, fisher, trend = state[:12]
         both, report = generation.both, generation.report
         run = full_kernels.generation_by_flow if flows else full_kernels.generation
@@ -317,10 +317,10 @@ class Evolution:
         rate_mean: float,
         rate_root: float,
     ) -> tuple[float, float, float, float]:
-        """Move the mean, the paths and sigma; returns what the root is to do.
+        """Move the mean, the paths and sigma; returns the step of the root.
 
-        M is the projection of sum_i weights_i z_i z_i^T - shift I, with the weights in the generation. Besides `shift`
-        these are h_sigma's correction of c_1, the factor by which the weights were clipped, and the step of log sigma.
+        M is the projection of sum_i weights_i z_i z_i^T - shift I, with the weights in the generation. The other
+        returned values are h_sigma's correction of c_1, the factor of the clipped weights, and the step of log sigma.
         """
         sigma, memory = state.sigma.item(), state.memory
         before = state.mean.copy() if len(memory) else None
@@ -342,9 +342,9 @@ class Evolution:
     def _decode(
         self, state: SearchState, generation: Generation, constants: Constants, damped: float, clip: float, rate: float
     ) -> Array | None:
-        """Move D, if it is learned; returns what `Decoding.move_scale` does.
+        """Move D, if it is learned; returns the result of `Decoding.move_scale`.
 
-        Its weights are those of A, which were clipped; D has a clipping of its own.
+        Its weights are those of A, which were clipped; D has its own clipping.
         """
         decoding, group = self.decoding, self.group
         if decoding is None:
@@ -357,17 +357,18 @@ class Evolution:
         return decoding.move_scale(group, state, generation, step)
 
     def _move_by(self, state: SearchState, step: Array) -> None:
-        """A <- A S for an element S, and the carried A^-1 accordingly."""
+        """A <- A S for an element S, and update a stored A^-1 accordingly."""
         state.root[:] = self.group._product(state.root, step)
         if len(state.inverse):
             state.inverse[:] = self.group._product(self.group._inverse(step), state.inverse)
 
     def _refresh_if_due(self, state: SearchState) -> None:
-        """Renew what is derived from A: F as often as decoding wants, all every max(1000, n) generations with A^-1.
+        """Recompute what is derived from A: F as often as decoding requires, all of it every max(1000, n) generations
+        with A^-1.
 
-        An A^-1 that is carried along needs it seldom: 6000 generations with 40 coordinates, or 3000 with 200, left
-        |A^-1 A - I| below 3e-12 where A has the condition number 1e3 (rotated ellipsoid and cigar of condition 1e6),
-        below 1e-13 on the sphere, while inverting A every n/4 generations took a fifth of the time at n = 1000.
+        A stored A^-1 rarely needs it: 6000 generations with 40 variables, or 3000 with 200, left |A^-1 A - I| below
+        3e-12 where A has the condition number 1e3 (rotated ellipsoid and cigar of condition 1e6), below 1e-13 on the
+        sphere, while inverting A every n/4 generations took a fifth of the time at n = 1000.
         """
         age = state.age.item() + 1.0
         state.age[0] = age

@@ -1,19 +1,19 @@
-"""The search update of a frame: a few axes of any direction and length, which are found, turned and given up.
+"""The search update of a frame: a few axes of any direction and length, which are found, turned and dropped.
 
 With x = mu + sigma D A z and A = b (I + U^T (diag(s) - I) U), the mean, the paths, sigma and D move as in evolution.py.
-What a generation says about A is read in the coordinates a_i = U z_i of the frame only: O(k n) for a sample. There is
-one idea: the frame holds those directions in which the distribution differs most from a ball.
+A learns from a generation only through the coordinates a_i = U z_i of the frame: O(k n) per sample. The idea is that
+the frame consists of the directions in which the distribution differs most from a ball.
 
-An axis is *kept* by the step of the group in which its direction is held (`Frame.step`), after which the k directions
-that differ most remain; so directions turn toward what they lack, and what turned out to be chance grows no further
-and fades:
+An axis is *kept* by the step of the group in which its direction is fixed (`Frame.step`), after which the k directions
+that differ most remain; so directions turn toward what they lack, and axes that appeared by chance stop growing and
+fade:
 
     |log s| <- |log s| - 0.3 c_F,     c_F the rate at which lengths are learned; not for axes with s > 5
 
 An axis *comes* in one of two ways. Long ones come from the path: every 1 / c_c generations the direction of least
-effect, if it has next to none, becomes that of the path p_c beside the frame, with s = 1. Short ones come from probes,
+effect, if it has next to none, becomes that of the path p_c outside the frame, with s = 1. Short ones come from probes,
 orthonormal directions q_j that follow the least eigenvectors of sum_i w_i z_i z_i^T, which are shorter among the better
-samples, and the oscillations of the mean, which jumps to and fro across a valley that is too narrow for it:
+samples, and the oscillations of the mean, which jumps back and forth across a valley that is too narrow for it:
 
     q_j <- q_j - eta sum_i w_i (z_i^T q_j) z_i + (1/n) (delta^T q_j) delta,   delta = sqrt(mu_eff) sum_i u_i z_i
     e_j <- (1 - c_e) e_j + c_e sum_i w_i (z_i^T q_j)^2
@@ -22,22 +22,22 @@ samples, and the oscillations of the mean, which jumps to and fro across a valle
 -4 sqrt(v) the axis is shortened, A <- A (I - 0.4 q_j q_j^T), and e_j is halved.
 
 The number k of axes follows those *in use*, |log s| > log 2: there is always one more, and at most three.
-A frame is given up for the full matrix (`outgrown`) where it is no longer small: a search that has taken 2 n^2
+A frame is replaced by the full matrix (`outgrown`) if it is no longer small: a search that has taken 2 n^2
 evaluations, a tenth of what a full matrix needs for an ellipsoid, and still has n / 20 axes or more in use (at least
-five); or where its distribution has shrunk to a point, as along sharp ridges, which the full matrix can still learn; or
-where no generation has had a lower median for n^1.5 / 6 generations: what is noise to the ranks makes axes of a frame,
-which learns fast, and hardly moves the full matrix, which learns slowly. In noise the distribution has shrunk as well,
-and the full matrix begins with one that is 20 times as wide (`_WIDENED`).
+five); or if its distribution has shrunk to a point, as along sharp ridges, which the full matrix can still learn; or if
+no generation has had a lower median for n^1.5 / 6 generations: noise in the ranks makes axes of a frame, which learns
+fast, but hardly moves the full matrix, which learns slowly. In noise the distribution has shrunk as well, so the full
+matrix starts with one that is 20 times as wide (`_WIDENED`).
 
-With adapted learning rates all of A, D and sigma move at the rate of the root, axes fade and are exchanged at it as
-well, and probes keep their pace, because their test holds at every rate. M has the norm of `_squared_norm`. As axes
-turn, its average is projected onto what they can hold. Noise makes no axes then, and to stand still for long is how the
-search averages: it is no reason to give up a frame.
+With adapted learning rates, A, D and sigma all move at the rate of the root, axes fade and are exchanged at that rate,
+too, and probes keep their pace, because their test is valid at every rate. M has the norm of `_squared_norm`. As axes
+turn, its average is projected onto what they can represent. Noise makes no axes then, and standing still for long is
+how the search averages: it is no reason to replace a frame.
 
 In the published update A <- A h(M) is the step of the group alone (`Frame.moved`), without paths, probes, fading and
-another structure after it. Axes turn because M has parts beside them. A new one comes where all but one are in use,
-along the last step of the mean, with the length of all others: that changes nothing. A step by a model (`stepped`) is
-what D and A can hold of one of the full covariance.
+replacement by the full matrix. Axes turn because M has parts outside them. A new axis is added if all but one are in
+use, along the last step of the mean, with the length of all other directions, which changes nothing. A step by a model
+(`stepped`) is the part of a step of the full covariance that D and A can represent.
 
 The first form of this search and measurements of its parts: docs/LARGE.md.
 """
@@ -65,49 +65,49 @@ from esgroup.surrogates.base import Axes
 PROBES = 8
 _INNER = 5.0  # times the rate of directions: that of lengths, of which there are fewer
 _FADING = 0.3  # times the rate of lengths
-_LASTING = 5.0  # length from which long axes do not fade: with all of them fading, cigars take a third longer
+_LASTING = 5.0  # length above which long axes do not fade: if all of them fade, cigars take a third longer
 _IN_USE = math.log(2.0)
 _IDLE = 0.35  # |log s| up to which a direction may be exchanged
 _LEAST, _MOST = 2, 40  # axes
-_SHORT_MEMORY = 1000  # coordinates from which on the path of the step size has a shorter memory
-# Of all axes beyond the eighth together, which bounds time and memory: ten axes of 100,000 coordinates. There an axis
-# on trial hardly fades: without this limit a sphere has 38, and an evaluation takes 8.2 ms instead of 3.4 with ten.
+_SHORT_MEMORY = 1000  # number of variables above which the path of the step size has a shorter memory
+# Of all axes beyond the eighth together, which bounds time and memory: ten axes of 100,000 variables. There an axis on
+# trial hardly fades: without this limit a sphere has 38, and an evaluation takes 8.2 ms instead of 3.4 with ten.
 _NUMBERS = 1_000_000
-# How the share of its step that D takes grows with the ratio r of `Decoding`, 0.5 there. With n = 80 r is 14 to 18 on
+# How fast the share of D's step grows with the ratio r of `Decoding`, where it is 0.5. With n = 80 r is 14 to 18 on
 # the separable ellipsoid, 7 to 10 on Rosenbrock's function, but 4 to 6 on the attractive sector and on Schaffer's,
 # where D wanders. 0.15 takes 0.85, 0.80 of the evaluations on f6 (n = 80, 160), 1.04 on f2, 1.0, 0.9 on f8.
 _SLOPE = 0.15
 _TURN = 0.35  # eta n / mu_eff
 _SIGNIFICANT = 4.0  # standard deviations of e_j
 _SHORTENED = 0.6
-_PERIOD = 20  # generations from one refresh to the next
-_PATIENCE = 2.0  # n^2 evaluations, after which a frame with `_CROWDED` axes in use is given up
-_CROWDED = 5  # or a twentieth of the coordinates, if that is more; at most a quarter of them
-_HELD = 30  # generations of a distribution that would become too narrow, after which a frame is given up as well
-# Number of coordinates up to which a full matrix is used. At 1000 it takes 0.4 ms an evaluation; above, time and memory
+_PERIOD = 20  # generations between two refreshes
+_PATIENCE = 2.0  # n^2 evaluations, after which a frame with `_CROWDED` axes in use is replaced
+_CROWDED = 5  # or a twentieth of the variables, if that is more; at most a quarter of them
+_HELD = 30  # generations of a distribution that would become too narrow, after which a frame is replaced as well
+# Number of variables up to which a full matrix is used. At 1000 it takes 0.4 ms per evaluation; above, time and memory
 # grow with the square.
 FULL_UP_TO = 1000
-# n^1.5 generations without a lower median, after which a frame is given up as well. Without noise the longest such
+# n^1.5 generations without a lower median, after which a frame is replaced as well. Without noise the longest such
 # time was 58 generations with n = 80, 87 with 160, 186 with 320, 2,423 with 1000, all on discuses, while short axes are
-# sought (limits: 119, 337, 954, 5,270), and 31 elsewhere, on Schaffer's f17. In noise such times have no end.
+# sought (limits: 119, 337, 954, 5,270), and 31 elsewhere, on Schaffer's f17. In noise such times are unlimited.
 # Sphere with N(0, 1), n = 160, after 60,000 evaluations (medians of 6 to 12 runs): 4.3 without this limit, 3.5 with it,
 # 3.6 with the full matrix from the start; ellipsoid 8.8, 8.5 and 4.5.
 _FRUITLESS = 1 / 6
-# Times sigma, where a frame is given up for that reason. With N(0, e^2) added to a sphere, steps that are small beside
-# e / |gradient| come to rest at values of the order of e n / (4 mu_eff), whatever their size, but take some
+# Factor on sigma if a frame is replaced for that reason. With N(0, e^2) added to a sphere, steps much smaller than
+# e / |gradient| come to rest at values of the order of e n / (4 mu_eff), whatever their size, but take about
 # e / (4 sigma^2) generations to get there: a search that has shrunk too early stays where it is. Ellipsoid with
 # N(0, 1), n = 160, after 60,000 evaluations (medians of 8): 8.9 with 1, 6.5 with 6, 5.2 with 12, 4.5 with 20 and with
 # 30, 4.5 with the full matrix from the start; sphere 3.5 with all of these.
 _WIDENED = 20.0
-_DETERMINED = 0.01  # least eigenvalue of Q o Q in `stepped`: where axes are next to coordinates, or are all, D rests
+_DETERMINED = 0.01  # least eigenvalue of Q o Q in `stepped`: D rests if axes are close to coordinate axes, or are all
 _LARGEST = float(np.finfo(float).max)
-# What a state holds of its course: the part of 1 / c_c generations since the last exchange, all evaluations,
+# What a state stores in `course`: the part of 1 / c_c generations since the last exchange, all evaluations,
 # generations of a distribution that would become too narrow, the least median, and the generations since it was found.
 BEGIN = (0.0, 0.0, 0.0, _LARGEST, 0.0)
 
 
 class Evolved(NamedTuple):
-    """What `Evolution._evolve` found for the root, the factor of its learning rates, and p_s before."""
+    """The result of `Evolution._evolve` for the root, the factor on its learning rates, and the previous p_s."""
 
     shift: float
     damped: float
@@ -118,7 +118,7 @@ class Evolved(NamedTuple):
 
 
 class FrameConstants(NamedTuple):
-    """What a generation of n values with k axes needs beside `Constants`."""
+    """What a generation of n values with k axes needs in addition to `Constants`."""
 
     both: Array  # weights by rank, 1 in sum for the better half and -1 for the worse
     inner: float  # rate of lengths over that of directions
@@ -141,7 +141,7 @@ class FrameConstants(NamedTuple):
 
 @dataclass(frozen=True)
 class Follow(Cumulative):
-    """The constants of a search with a frame of k axes; in other respects as `Cumulative`.
+    """The constants of a search with a frame of k axes; otherwise like `Cumulative`.
 
     The (k + 1) n numbers of the axes and D are learned at f = max(1, (n + 1) / (3 (k + 1))) times the rates of the full
     group, which has n (n + 1) / 2; the path term at 5 f c_1. The path has a memory of 1 / c_c generations, with
@@ -216,11 +216,11 @@ class FrameEvolution(Evolution):
 
     @cached_property
     def published(self) -> bool:
-        """Whether axes follow the published update, without devices."""
+        """Whether axes follow the published update only."""
         return isinstance(self.recombination, Published)
 
     def _constants_for(self, n: int, k: int) -> tuple[Constants, FrameConstants | None]:
-        """Those of k axes; the published update needs no more than the common ones.
+        """The constants for k axes; the published update needs only the common ones.
 
         Its rate is f times that of the full group as well (`Follow`). With that of as many degrees of freedom as a
         frame has, twice as much or more, axes turn too fast to be found.
@@ -257,7 +257,7 @@ class FrameEvolution(Evolution):
         return state
 
     def averages(self, root: Array) -> int:
-        """How many numbers the average of M has beside a root."""
+        """The number of entries of the average of M that goes with a root."""
         return 0 if self.adaptation is None else self.dim * (1 + len(self.group.axes(root).ratios))
 
     def check_averages(self, state: SearchState) -> None:
@@ -395,15 +395,15 @@ class FrameEvolution(Evolution):
 
     @property
     def _most(self) -> int:
-        """The largest number of axes that a search may come to by itself."""
+        """The largest number of axes that a search may reach by itself."""
         return min(self.dim // 4, _MOST, max(8, _NUMBERS // self.dim))
 
     def _in_use(self, root: Array) -> int:
-        """How many axes differ from the others."""
+        """The number of axes that differ from the other directions."""
         return int((np.abs(np.log(self.group.axes(root).ratios)) > _IN_USE).sum())
 
     def _with_axes(self, state: SearchState, root: Array, path: Array) -> SearchState:
-        """Return the state with another root, of any number of axes, and the image of the path p_c as it is."""
+        """Return the state with another root, of any number of axes, and the same image of the path p_c."""
         frame = self.group
         old, new = frame.axes(state.root).directions, frame.axes(root).directions
         averages = _carried(state.average_m, old, new)
@@ -415,9 +415,9 @@ class FrameEvolution(Evolution):
         return state
 
     def stepped(self, state: SearchState, axes: Axes | None, evaluated: int) -> SearchState:
-        """Return the state after a step of the covariance that a model recommends, as far as D and A can hold it.
+        """Return the state after a covariance step that a model recommends, as far as D and A can represent it.
 
-        In local coordinates the covariance becomes exp(T), T = 2 V L V^T. Among the directions beside the frame, with
+        In local coordinates the covariance becomes exp(T), T = 2 V L V^T. Among the directions outside the frame, with
         Q = I - U^T U, a change of log D by e is 2 Q diag(e) Q, so that the natural gradient of D is what comes nearest
         to Q T Q,
 
@@ -447,14 +447,14 @@ class FrameEvolution(Evolution):
         return self._with_axes(state, root, path)
 
     def note_median(self, state: SearchState, value: float) -> None:
-        """Count the generations since the median of one was less than all before."""
+        """Count the generations since the last record low of the median."""
         if value < state.course.item(3):
             state.course[3:] = max(value, -_LARGEST), 0.0
         elif value >= state.course.item(3):  # not NaN
             state.course[4] += 1.0
 
     def outgrown(self, state: SearchState) -> str | None:
-        """Why the full matrix is the better choice from now on, None if it is not, or is too large, or k was given."""
+        """Why the full matrix is now the better choice; None if it is not, or is too large, or k was given."""
         if self.group.k is not None or self.dim > FULL_UP_TO or self.published:
             return None
         _, values, held, _, since = state.course.tolist()
@@ -469,14 +469,15 @@ class FrameEvolution(Evolution):
         return f"had {in_use} axes" if in_use >= crowded else None
 
     def _is_fruitless(self, state: SearchState) -> bool:
-        """Whether medians have got no lower for so long that noise is the likely reason.
+        """Whether medians have not improved for so long that noise is the likely reason.
 
-        Not where rates are adapted: there it makes no axes, and to stand still is how the search averages.
+        This does not apply if rates are adapted: then noise makes no axes, and standing still is how the search
+        averages.
         """
         return self.adaptation is None and bool(state.course[4] >= _FRUITLESS * self.dim**1.5)
 
     def as_full(self, state: SearchState, full: Evolution) -> SearchState:
-        """Return the state of the full group with the same distribution, widened if it shrank in noise, and paths."""
+        """Return the state of the full group with the same distribution and paths, widened if it shrank in noise."""
         dense = self.group._dense(state.root)
         other = full.start(state.mean, state.scale * state.sigma)
         for name in ("scale", "sigma", "path_s", "path_c", "fade", "memory", "trend", "rest"):
@@ -506,7 +507,7 @@ def _squared_norm(u: Array, m: Array) -> float:
 
 
 def _carried(m: Array, old: Array, new: Array) -> Array:
-    """The same for other axes, as far as they can hold it: R' = U' P, the orthogonal projection."""
+    """The same for other axes, as far as they can represent it: R' = U' P, the orthogonal projection."""
     if not len(m):
         return m
     dim = old.shape[1]
@@ -572,7 +573,7 @@ def beside(path: Array, u: Array) -> Array:
         length = float(np.linalg.norm(rest))
         if length > 1e-9 * float(np.linalg.norm(one)):
             return rest / length
-    raise AssertionError("as many directions as coordinates have none beside them")
+    raise AssertionError("as many directions as coordinates have none outside them")
 
 
 def shortened_along(frame: Frame, a: Array, q: Array) -> Array:

@@ -1,12 +1,12 @@
-"""A strategy over vectors, within a domain: bounds, integers, named parameters around any search.
+"""A strategy over vectors, within a domain: adds bounds, integers and named parameters to any search.
 
-The state is that of the strategy inside, and so are local coordinates; where parameters are conditional, each row of
-them has besides which numbers are active. What else a domain says becomes samples and limits:
+The state and the local coordinates are those of the inner strategy; if parameters are conditional, each row of local
+coordinates also says which variables are active. Other properties of a domain affect samples and limits:
 
-- a sample behind a mirror is drawn again: seen from the mean, the function behind a mirror is folded, and correlations
-  would be learned wrongly from it;
-- now and then one of the points is one that samples do not reach, as the mean on the bounds that are near it;
-- standard deviations stay within limits, and the mean of an angle within a turn.
+- a sample behind a mirror is redrawn: seen from the mean, the function behind a mirror is folded, so the search would
+  learn wrong correlations from it;
+- occasionally one of the points is one that samples do not reach, such as the mean moved onto nearby bounds;
+- standard deviations stay within limits, and the mean of an angle within one turn.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from esgroup.strategies.criteria import Looking, watching
 # corner 60, 60, 80, 100, 520; a linear function 100, 90, 120, 150, 990; a sphere half of whose coordinates end at
 # bounds 920, 930, 920, 900, 930.
 _BOUNDS_EVERY, _BOUNDS_SHARE = 4, 40
-# Samples behind a mirror are drawn again three times at most, if they are not more than half of a generation: at a
-# minimum on many bounds hardly a sample is on this side of all mirrors, and there the folded ones are taken. Of 24
+# Samples behind a mirror are redrawn at most three times, and only if they are at most half of a generation: at a
+# minimum on many bounds hardly any sample is on this side of all mirrors, so the folded ones are used there. Of 24
 # searches of bbob's f10 with 10 coordinates within -5 and 5 (instances 1-3, sigma0 = 5/3, 2000 evaluations) the median
 # gap is 7.2 instead of 20.7; a share of 0.3 leads to 12.6, of 0.7 to 7.6, of 1 to 6.5. A sphere half of whose
 # coordinates end at bounds takes 1,180 evaluations instead of 1,140; with a share of 0.7 it is 1,220, of 1 1,300.
@@ -57,7 +57,7 @@ class Within(Strategy):
     Parameters
     ----------
     within : Domain
-        What a point is.
+        The domain of the points.
     inner : Strategy
         The search over y.
     """
@@ -110,14 +110,14 @@ class Within(Strategy):
         return self.inner.limited(state, limits)
 
     def kept(self, state: Any, *, turned: bool = True) -> Any:
-        """Return the state within what the domain demands about its mean; it may be written to.
+        """Return the state with its mean adjusted as the domain requires; `state` may be overwritten.
 
         Parameters
         ----------
         state
-            That of the strategy inside.
+            The state of the inner strategy.
         turned
-            Whether an angle may be moved by a turn.
+            Whether an angle may be moved by a full turn.
         """
         limits = self.within.limits_at(self.inner.mean(state), self.popsize) if self.within.has_limits_at else None
         if limits is None:
@@ -128,7 +128,7 @@ class Within(Strategy):
 
     def sample(self, state: Any, n: int, rng: np.random.Generator, out: Proposed | None = None) -> Proposed:
         drawn = self.inner.sample(state, n, rng, None if out is None or out.memo is None else out)
-        # hooks that a domain leaves as they are need no mean and no view, which take long where domains are nested
+        # default hooks of a domain need no mean and no view, which are slow if domains are nested
         if type(self.within).behind is not Domain.behind and drawn.tags is None and not drawn.paired:
             drawn = self._drawn_again(state, drawn, rng)
         every = self._tries_every
@@ -140,7 +140,7 @@ class Within(Strategy):
         return drawn._replace(points=points)
 
     def _drawn_again(self, state: Any, drawn: Proposed, rng: np.random.Generator) -> Proposed:
-        """Draw samples that are behind a mirror again."""
+        """Redraw samples that are behind a mirror."""
         mean = self.inner.mean(state)
         behind = self.within.behind(drawn.points, mean)
         if behind is None or not 0 < behind.mean() <= _AGAIN_SHARE:
@@ -159,16 +159,16 @@ class Within(Strategy):
 
     @cached_property
     def _tries_every(self) -> float:
-        """Generations from one point on the bounds to the next; less than four samples cannot spare one."""
+        """Generations between two points on the bounds; fewer than four samples cannot spare one."""
         if self.popsize < 4 or type(self.within).tried is Domain.tried:
             return math.inf
         return min(_BOUNDS_EVERY, math.ceil(_BOUNDS_SHARE / self.popsize))
 
     def _with_tried(self, state: Any, drawn: Proposed) -> Proposed:
-        """Put a point that samples do not reach in place of one of them.
+        """Replace a sample by a point that samples do not reach.
 
-        It counts as one that was evaluated, but not in the update: its local coordinates stay those of the sample. It
-        is the last point that no other device has marked. If its value comes late, it is a point like any other.
+        The point is evaluated but not used in the update: its local coordinates stay those of the sample. It replaces
+        the last point that no other mechanism has marked. If its value arrives late, it is a point like any other.
         """
         point = self.within.tried(self.inner.mean(state), self.inner.stds(state))
         tags = np.zeros(len(drawn.points), dtype=np.int64) if drawn.tags is None else drawn.tags
@@ -191,7 +191,7 @@ class Within(Strategy):
         return np.column_stack([self.inner.shortened(own, None if then is None else self._split(then)[0]), active])
 
     def _split(self, local: Array) -> tuple[Array, Array]:
-        """The local coordinates of the strategy inside, and which numbers are active."""
+        """The local coordinates of the inner strategy, and which variables are active."""
         own = local.shape[1] - self.within.size
         return np.ascontiguousarray(local[:, :own]), local[:, own:]
 
@@ -220,8 +220,8 @@ class Within(Strategy):
     def _at_one_point(self, state: Any, told: Ranked) -> bool:
         """Whether the values of a plateau are equal because most samples are rounded to one point, as in a corner.
 
-        Wider steps would keep a search that has found its corner from ending. Among integers they are right: there they
-        are the way to other points. It is not known where local coordinates are something else than z.
+        Wider steps would keep a search that has found its corner from ending. Among integers they are right: they lead
+        to other points. This cannot be determined if local coordinates are not z.
         """
         best = told.local[told.order[: int(PLATEAU * len(told.order)) + 1]]
         if best.shape[1] != self.inner.size:
@@ -234,9 +234,9 @@ class Within(Strategy):
         return bool((points == points[0]).all())
 
     def _compared(self, state: Any, first: Array) -> Array:
-        """The first standard deviations of numbers that become narrow at an optimum; infinite for all others.
+        """The initial standard deviations of variables that become narrow at an optimum; infinite for all others.
 
-        Relative to infinity they are no reason to go on.
+        Relative to infinity, those are no reason to continue.
         """
         idle = self.within.idle(self.inner.mean(state)) if self.within.has_idle else None
         return first if idle is None or len(idle) != len(first) else np.where(idle, np.inf, first)
@@ -267,19 +267,19 @@ class Within(Strategy):
 
 
 def within(strategy: Strategy, domain: Domain | Space) -> Strategy:
-    """Return a search by a strategy over vectors within a domain; it begins where the domain says.
+    """Return a search by a strategy over vectors within a domain; it starts where the domain says.
 
     Parameters
     ----------
     strategy : Strategy
-        A search over as many numbers as the domain has.
+        A search over as many variables as the domain has.
     domain : Domain or Space
-        What the points are.
+        The domain of the points.
 
     Raises
     ------
     TypeError, ValueError
-        If the domain is none, or has another number of numbers.
+        If `domain` is not a domain, or has a different number of variables.
     """
     checks.instance("strategy", strategy, Strategy)
     if isinstance(domain, Space):
@@ -297,7 +297,7 @@ def within(strategy: Strategy, domain: Domain | Space) -> Strategy:
 
 
 def relocated(strategy: Strategy, to: Relocation) -> Strategy:
-    """Return a search over vectors that begins at a place; one that does not know how is moved by an affine map."""
+    """Return a search over vectors that starts at a place; if it cannot move by itself, an affine map moves it."""
     found, place = strategy.relocated(to), to.place
     if found is not None:
         return found
@@ -309,10 +309,10 @@ def relocated(strategy: Strategy, to: Relocation) -> Strategy:
 
 
 def elsewhere(strategy: Strategy, popsize: int, sigma_factor: float, rng: np.random.Generator) -> Strategy | None:
-    """Return the same search from elsewhere, None if there is no way.
+    """Return the same search from another start, None if that is impossible.
 
-    A search over vectors without limits that knows no place begins at a sample of N(mean, diag(stds)^2) of its first
-    state.
+    A search over vectors without limits that knows no other place starts at a sample of N(mean, diag(stds)^2) of its
+    initial state.
     """
     found = strategy.relocated(Relocation(popsize, sigma_factor=sigma_factor, rng=rng))
     if found is not None or not _is_unlimited(strategy):
@@ -320,12 +320,12 @@ def elsewhere(strategy: Strategy, popsize: int, sigma_factor: float, rng: np.ran
     state = strategy.start()
     mean, stds = strategy.mean(state), strategy.stds(state)
     mean = mean + stds * rng.standard_normal(len(mean))
-    steps = np.maximum(sigma_factor * stds, 10 * np.spacing(np.abs(mean)))  # the mean may be far from the first one
+    steps = np.maximum(sigma_factor * stds, 10 * np.spacing(np.abs(mean)))  # the mean may be far from the initial one
     return relocated(strategy, Relocation(popsize, Place(mean, steps)))
 
 
 def can_begin_elsewhere(strategy: Strategy) -> bool:
-    """Whether a search knows another place to begin at, or can be moved to one."""
+    """Whether a search knows another place to start, or can be moved to one."""
     if isinstance(strategy, Within):
         return type(strategy.within).elsewhere is not Domain.elsewhere or can_begin_elsewhere(strategy.inner)
     return _is_unlimited(strategy) or type(strategy).relocated is not Strategy.relocated
@@ -338,14 +338,14 @@ def _is_unlimited(strategy: Strategy) -> bool:
 
 
 def innermost(strategy: Strategy, kind: type[Domain] = Domain) -> Strategy:
-    """Return the strategy inside all domains, or inside those of a kind that are around all others."""
+    """Return the strategy inside all domains, or inside the outermost domains of one kind."""
     while isinstance(strategy, Within) and isinstance(strategy.within, kind):
         strategy = strategy.inner
     return strategy
 
 
 def to_search(strategy: Strategy, state: Any, points: Array) -> Array:
-    """Return points as the innermost strategy searches them."""
+    """Return points in the variables of the innermost strategy."""
     while isinstance(strategy, Within):
         points = strategy.within.encode(points, strategy.inner.mean(state))
         strategy = strategy.inner

@@ -1,4 +1,4 @@
-"""Widening at rest: how a search among integers goes on where it would stand still."""
+"""Widening at rest: how a search among integers continues where it would stand still."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from typing import ClassVar
 from esgroup.checks import Array
 
 _LARGEST = 1.7976931348623157e308  # the largest float: files hold finite numbers only
-# Times as long as usual values may stand still (`Strategy.patience`): a search that is widened again and again comes to
-# rest at one value several times, and none of these is its end. With 3 a sphere in three dimensions ends without
-# success; for ever, and one that is never at rest would not end.
+# Factor on the usual time without improvement (`Strategy.patience`): a search that is widened repeatedly comes to rest
+# at one value several times, and none of these is its end. With 3 a sphere in three dimensions ends without success;
+# with infinity a search that is never at rest would not end.
 WIDENED = 5.0
-_SAME = 1e-6  # of all that was gained: values that differ by less are those of one optimum
+_SAME = 1e-6  # of the total improvement: values that differ by less belong to one optimum
 _BETTER = 1e3  # times the tolerance: two rests at one optimum differ by about the tolerance
 
 
 @dataclass(frozen=True)
 class Widening:
-    """Give a search whose integers have come to rest its first standard deviations again, about the best point so far.
+    """Reset a search whose integers have come to rest to its initial standard deviations around the best point so far.
 
-    Another integer is as a rule better only along with other values of the real coordinates, or of other integers. Once
-    the real ones have narrowed around the best point of the present integers, every flip of an integer looks worse, and
-    nothing is left to find. A search is at rest when, in `patience` generations, no value has been better by more than
+    A different integer is usually better only together with other values of the real variables or of other integers.
+    Once the real variables have narrowed around the best point of the current integers, every flip of an integer looks
+    worse, and nothing is left to find. A search is at rest when, in `patience` generations, no value has been better by
+    more than
 
         tolerance (first value - best value),   both since the distribution was last widened,
 
     and the standard deviations of all integers are below `widest`. It is widened each time, until it has come to rest
     `fruitless` times in a row at a value that is no better than before; a rest at the same value as before counts
-    twice, because it is likely that there is no better one. Then, unless it rests at the best value, it is widened a
-    last time, to `last` of the first standard deviations, so that it ends at the best point. The end comes `fruitless`
-    times as many evaluations later as the first rest, or about that. With constraints the values are those of feasible
-    points; until there is one every rest but the first brings nothing.
+    twice, because there is probably no better one. Then, unless it rests at the best value, it is widened one last
+    time, to `last` of the initial standard deviations, so that it ends at the best point. The end comes about
+    `fruitless` times as many evaluations later as the first rest. With constraints the values are those of feasible
+    points; until there is one, every rest but the first counts as fruitless.
 
     On bbob-mixint, instances 1-3, 300 n evaluations (`scripts/bench_mixed.py mixint`), of 504 targets are hit for n =
     5, 10 and 20: 374, 314, 264; without this 335, 279, 248; by pycma 348, 283, 234; widened about the mean, with
@@ -48,7 +49,7 @@ class Widening:
 
     patience: int
     fruitless: int = 6
-    tolerance: float = 1e-12  # what a quadratic function has gained when steps are a millionth of the first ones
+    tolerance: float = 1e-12  # what a quadratic function has gained when steps are a millionth of the initial ones
     last: float = 0.1  # of the first standard deviations: with them the search comes to rest at the best point
     widest: float = 0.5  # samples then reach the neighbors of an integer, hardly more
 
@@ -60,21 +61,21 @@ class Widening:
         return cls(15 + math.ceil(15 * dim / popsize))
 
     def start(self) -> tuple[float, ...]:
-        """The memory of a search that begins.
+        """The initial memory of a search.
 
         It has the first and the best value since the last widening, the generations since the best one (-1: there is
-        none yet), the best value of all rests, how many rests there were, and how many in a row brought nothing.
+        none yet), the best value of all rests, the number of rests, and how many in a row were fruitless.
         """
         return 0.0, 0.0, -1.0, 0.0, 0.0, 0.0
 
     def due(self, memory: Array, value: float, widest: float) -> float:
-        """Return the share of the first standard deviations to begin with again, 0 to go on as it is.
+        """Return the share of the initial standard deviations to reset to, 0 to continue unchanged.
 
-        It follows from the best value of a generation and the widest of the integers. The memory is brought up to date.
+        It depends on the best value of a generation and the widest of the integers. The memory is updated.
         """
         first, best, since, record, rests, fruitless = memory.tolist()
         value = min(max(value, -_LARGEST), _LARGEST)
-        if since < 0 or value < best == _LARGEST:  # the first finite value is no measure of progress either
+        if since < 0 or value < best == _LARGEST:  # the first finite value is not progress either
             first, best, since = value, value, 0.0
         elif value < best - self.tolerance * (first - best):
             best, since = value, 0.0

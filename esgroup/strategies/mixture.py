@@ -1,24 +1,24 @@
-"""Search for several optima at once: a mixture of Gaussians, each the search distribution of a basin of its own.
+"""Search for several optima at once: a mixture of Gaussians, each the search distribution of its own basin.
 
-Ranked over the whole mixture, natural gradients keep one basin if weights are learned, and at most half of them if
+With ranks over the whole mixture, natural gradients keep one basin if weights are learned, and at most half of them if
 not: the best one drives the others away. So each component is ranked among its own samples and moves by the update of
-`Evolution`; what the components share is the list of known optima. Each component is in one of four phases, which say
-what its next samples are for:
+`Evolution`; the components share only the list of known optima. Each component is in one of four phases, which
+determine the purpose of its next samples:
 
-    SEARCH  samples of its Gaussian. When its standard deviations have fallen to `TOLERANCE` of the first ones it has
+    SEARCH  samples of its Gaussian. When its standard deviations have fallen to `TOLERANCE` of the initial ones, it has
             converged: it is at a known optimum, or at a new one
     PROBE   at the start of a descent, every few generations, and before an optimum counts as new: points on the way to
             the nearest optimum or component. If none of them is worse than both ends (hill-valley test) and the other
             end is better, the descent is abandoned
-    DUEL    only if the list is full: a new optimum is compared with known ones, and the worst of them is forgotten
+    DUEL    only if the list is full: a new optimum is compared with known ones, and the worst of them is dropped
     SCOUT   after the end of a descent: samples of the broad initial distribution, uniform in a box, or beyond known
             optima. The best of them is where the component starts its next descent, with its first covariance or a
             smaller one
 
 A row of local coordinates consists of the index of a component, a tag (SEARCH and SCOUT: 0; PROBE: the fraction of the
-way; DUEL: the slot in the list; -1 for points that were not asked for, less for samples that a device marks), the
-number of the probe that the point is part of (-1: of none) and z. A point of a probe keeps its tag and its number when
-its value comes late: it counts as long as its component waits for this probe.
+way; DUEL: the slot in the list; -1 for points that were not asked for, less for samples that a mechanism marks), the
+number of the probe that the point belongs to (-1: none) and z. A point of a probe keeps its tag and its number if its
+value arrives late: it counts as long as its component waits for this probe.
 
 The components and their phases are in `mixture_descents.py`, the list of optima and their values in
 `mixture_optima.py`, and where descents begin in `mixture_scouts.py`.
@@ -72,20 +72,20 @@ class MixtureSearch(Strategy):
     Parameters
     ----------
     distribution : Mixture
-        The first distribution of K components, with `learn_weights=False`. Its weights are the components' shares of
+        The initial distribution of K components, with `learn_weights=False`. Its weights are the components' shares of
         the points.
     popsize_wanted : int, optional
-        Points in a generation, at least 4; by default 4 + floor(3 ln n) for each component.
+        Points per generation, at least 4; by default 4 + floor(3 ln n) for each component.
     bounds : optional
-        Bounds as in `Searcher`, but finite. Points that would leave them are mirrored.
+        Bounds as in `Searcher`, but finite. Points outside are mirrored back.
     most_modes : int, optional
-        How many optima are kept, by default 500, or 16 + 4 K if that is more; of more, the worst are forgotten.
+        The number of optima to keep, by default 500, or 16 + 4 K if that is more; beyond it, the worst are dropped.
     options : SearchOptions
-        The devices of every component: algorithm, decoding, mirrored, noise and step_size.
+        The options of every component: algorithm, decoding, mirrored, noise and step_size.
     whole : array (n,), optional
-        Which variables a domain around the search rounds: optima differ by an integer there.
+        The variables that a domain around the search rounds: optima differ by an integer there.
     axes : Group, optional
-        A frame whose axes follow each descent, in the place of the Gaussians' groups; correlations are left out then.
+        A frame whose axes follow each descent, instead of the Gaussians' groups; it ignores correlations.
 
     Raises
     ------
@@ -156,18 +156,18 @@ class MixtureSearch(Strategy):
 
     @property
     def _first_length(self) -> int:
-        """The length of the list of optima before it has to grow."""
+        """The initial length of the list of optima."""
         return 16 + 4 * self.count
 
     def _broad(self, components: list[Component]) -> tuple[Array, Array]:
-        """Mean and standard deviations of the uniform distribution on the box, or of the mixture if there is none."""
+        """Mean and standard deviations of the uniform distribution on the box, or of the mixture without a box."""
         if self.bounds is not None:
             return self.bounds.mean(axis=1), (self.bounds[:, 1] - self.bounds[:, 0]) / math.sqrt(12)
         means = np.array([component.mean0 for component in components])
         return self._weights @ means, self._mixed_stds(means, np.array([c.stds0**2 for c in components]))
 
     def _mixed_stds(self, means: Array, variances: Array) -> Array:
-        """sqrt(sum_k pi_k (variance_k + (mean_k - mean)^2)), coordinate by coordinate."""
+        """sqrt(sum_k pi_k (variance_k + (mean_k - mean)^2)), per variable."""
         return np.sqrt(self._weights @ (variances + (means - self._weights @ means) ** 2))
 
     # ---- state --------------------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ class MixtureSearch(Strategy):
         return counts
 
     def _blocks(self, state: MixtureSearchState, total: int) -> NDArray[np.int64]:
-        """How many generations each component gets of `total`, one after another to the one with the largest credit."""
+        """How many generations of `total` each component gets: each goes to the one with the largest credit."""
         own, credit, blocks = self._descents.own_popsize, state.credit.copy(), np.zeros(self.count, dtype=np.int64)
         for _ in range(total):
             credit += self._weights * own
@@ -266,7 +266,7 @@ class MixtureSearch(Strategy):
         return self._descents.components[k].sample(state.searches[k], n, rng).points
 
     def _comparison(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """All points that are to be compared, or a random choice if n is too small for all of them."""
+        """All points to be compared, or a random choice if n is too small for all of them."""
         own = self._descents.own_popsize
         if n >= min(own, self.popsize):
             return self._descents.compared(state, k, n)
@@ -287,7 +287,7 @@ class MixtureSearch(Strategy):
         return np.column_stack([labels, np.full(n, UNASKED), np.full(n, NO_PROBE), zs[labels, np.arange(n)]])
 
     def shortened(self, local: Array, then: Array | None = None) -> Array:
-        """Limit z to the length of a long sample; points of a probe keep what they were drawn as."""
+        """Limit z to the length of a long sample; points of a probe keep their original z."""
         short = np.column_stack([local[:, :3], shortened(local[:, 3:])])
         if then is not None:
             probes = then[:, 2] != NO_PROBE
@@ -335,12 +335,12 @@ class MixtureSearch(Strategy):
     # ---- results ------------------------------------------------------------------------------------------------
 
     def modes(self, state: MixtureSearchState) -> list[Mode]:
-        """Return the optima found, and those that unfinished descents are close to, the best first.
+        """Return the optima found, and those that unfinished descents are close to, best first.
 
-        The point of a mode is the best one evaluated near it, with its value; before any value is known there, the
-        center and NaN. The weight is the share of descents that ended there, where an unfinished one counts as one.
-        Before there are any optima, the modes are the components. The best point overall, if it is near none of them,
-        comes first, with weight 0.
+        The point of a mode is the best one evaluated near it, with its value; if no value is known there, the center
+        and NaN. The weight is the share of descents that ended there; an unfinished one counts as one. Before any
+        optima are found, the modes are the components. The best point overall, if it is not near any of them, comes
+        first, with weight 0.
 
         Parameters
         ----------
@@ -370,21 +370,21 @@ class MixtureSearch(Strategy):
         return sorted(listed, key=lambda mode: (math.isnan(mode.value), mode.value))
 
     def view(self, state: MixtureSearchState) -> StateView:
-        """A result has modes, the optima: point, value and weight of each."""
+        """A result has modes, the optima, each with point, value and weight."""
         return StateView(lambda: self.stds(state), fields=lambda: {"modes": self.modes(state)})
 
     def _nothing_new(self, state: MixtureSearchState, first: Array) -> dict[str, str]:
-        """Stop after 20 descents, and 20 for each optimum or component, that found nothing new.
+        """Stop after 20 descents, plus 20 for each optimum or component, that found nothing new.
 
         If M optima attract descents equally, each of them is then missed with a probability below e^-20; one that
         attracts a quarter of the average share, below e^-5. Most of these descents are cheap, since they end with their
-        first probe. With 5 for each and no more than 10 besides, a run on Vincent's function missed two of 36 optima.
+        first probe. With 5 for each plus only 10, a run on Vincent's function missed two of 36 optima.
 
         Descents to known optima end early, and many of them fit into the time that one to a new optimum takes. So the
-        search waits for descents that have passed a probe, though not for ever, since a probe may be wrong.
+        search waits for descents that have passed a probe, though not indefinitely, since a probe may be wrong.
 
-        A full list means that there are more optima than anybody wants, and the search is for better ones only: then 5
-        for each of the first slots, and 10 besides, are enough. Every one of these descents takes long.
+        A full list means that there are more optima than needed, and the search only looks for better ones: then 5 for
+        each of the first slots, plus 10, are enough. Each of these descents takes long.
         """
         known = int((state.known.hits > 0).sum())
         if self._descents.niches.is_full(state.known):
@@ -395,7 +395,7 @@ class MixtureSearch(Strategy):
                 enough *= 2
         if state.known.idle < enough:
             return {}
-        return {"modes": f"the last {int(state.known.idle)} descents ended at optima that were known"}
+        return {"modes": f"the last {int(state.known.idle)} descents ended at known optima"}
 
 
 def _check(box: Box | None, name: str, points: Array) -> None:
@@ -406,7 +406,7 @@ def _check(box: Box | None, name: str, points: Array) -> None:
 def _spread(n: int, weights: Array, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return counts with sum n, each n times its weight rounded up or down, and that on average (systematic sampling).
 
-    The components are taken in random order, so that each combination of them has its chance.
+    The components are taken in random order, so that every combination of them is possible.
     """
     order = rng.permutation(len(weights))
     ends = np.floor(n * np.cumsum(weights[order]) / weights.sum() + rng.random())

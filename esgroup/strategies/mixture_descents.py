@@ -36,7 +36,7 @@ from esgroup.strategies.mixture_optima import (
 from esgroup.strategies.vector import VectorSearch, is_decoded
 
 SEARCH, SCOUT, PROBE, DUEL = range(4)  # phases: see the module `mixture`
-UNASKED = -1.0  # the tag of points that were not asked for; those that a device marks as t have -1 - t
+UNASKED = -1.0  # the tag of points that were not asked for; samples that a mechanism marks with t have -1 - t
 NO_PROBE = -1.0  # the number of points that are not part of a probe
 TOLERANCE = 1e-6  # of the first standard deviations: a descent ends when they have fallen to it
 # Of the distance to the nearest known optimum: the first standard deviations of a descent. On Vincent's function in
@@ -55,9 +55,9 @@ class Component(VectorSearch):
     def of(
         cls, gaussian: Gaussian, state: State, most: Array | None, options: SearchOptions, axes: Group | None
     ) -> Component:
-        """The search that begins with a Gaussian; `most` are the largest standard deviations that it may have.
+        """The search that starts with a Gaussian; `most` are the largest standard deviations that it may have.
 
-        A frame takes the place of its group, and begins with the standard deviations alone.
+        A frame replaces its group and starts with the standard deviations only.
         """
         if gaussian.form == "precision":
             gaussian, state = gaussian.converted(state)
@@ -70,11 +70,11 @@ class Component(VectorSearch):
 
     @cached_property
     def stds0(self) -> Array:
-        """The first standard deviations."""
+        """The initial standard deviations."""
         return self.steps0 if self.root is None else np.sqrt(self.group._squared_row_norms(self.root))
 
     def shrinkage(self, search: SearchState) -> float:
-        """Return the largest ratio of a standard deviation to the first one."""
+        """Return the largest ratio of a standard deviation to the initial one."""
         return float((self.stds(search) / self.stds0).max())
 
     def log_volume(self, search: SearchState) -> float:
@@ -120,7 +120,7 @@ class Descents:
 
     @cached_property
     def dim(self) -> int:
-        """Number of coordinates of a point."""
+        """Number of variables of a point."""
         return len(self.broad[0])
 
     @cached_property
@@ -139,7 +139,7 @@ class Descents:
 
     @cached_property
     def longest(self) -> float:
-        """Generations after which a descent is over in any case: 100 + 50 (n + 3)^2 / sqrt(lambda), as in pycma."""
+        """Generations after which a descent always ends: 100 + 50 (n + 3)^2 / sqrt(lambda), as in pycma."""
         return 100 + 50 * (self.dim + 3) ** 2 / math.sqrt(self.own_popsize)
 
     # ---- state --------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ class Descents:
         return state._replace(known=known._replace(points=points, hits=hits), best=best)
 
     def center(self, state: MixtureSearchState, k: int) -> Array:
-        """Return the mean of component k, mirrored into the box; all points that are rounded to one are one place."""
+        """Return the mean of component k, mirrored into the box and rounded where the domain rounds."""
         center = folded(self.box, state.searches[k].mean)
         return center if self.whole is None else np.where(self.whole, np.rint(center), center)
 
@@ -207,8 +207,8 @@ class Descents:
     def with_values(self, state: MixtureSearchState, points: Array, values: Array) -> MixtureSearchState:
         """Return the state with the best of these values near every optimum, near every component, and overall.
 
-        Optima are added and components move: what was the best near one place may now be near another. A point that is
-        near none is forgotten unless it is the best overall.
+        Optima are added and components move: the best point near one place may now be near another. A point near no
+        place is dropped unless it is the best overall.
         """
         evaluated = ValuedPoints(np.vstack([state.best.points, points]), np.append(state.best.values, values))
         slots, count = len(state.known.hits), len(self.components)
@@ -299,7 +299,7 @@ class Descents:
             self._end_descent(new, k, slot)
 
     def _finish_duel(self, new: MixtureSearchState, k: int, tags: Array) -> None:
-        """Forget the worst of the compared optima, which may be the new one; do nothing if it met no other."""
+        """Drop the worst of the compared optima, which may be the new one; do nothing if there was no other."""
         worst, met = int(tags[-1]), len(np.unique(tags)) - 1
         if met == 0 or self.niches.capacity not in tags:
             return

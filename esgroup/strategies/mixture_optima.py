@@ -1,4 +1,4 @@
-"""What a mixture search knows about optima: the list of those it found, tests from ranks alone, and their values.
+"""What a mixture search knows about optima: the list of known ones, tests based on ranks only, and their values.
 
 `Niches` keeps the list of known optima. `segment` and `valley` are the hill-valley test, which decides from ranks
 whether two points lie in one basin. `folded` mirrors points into a box. `best_near` picks the best evaluated point near
@@ -80,7 +80,7 @@ class Niches:
         return (int(slots[i]), gap) if i >= 0 else (-1, gap)
 
     def is_full(self, known: KnownOptima) -> bool:
-        """Whether a new optimum has to replace another, as the list must not grow any longer."""
+        """Whether a new optimum has to replace another because the list must not grow further."""
         return len(known.hits) == self.capacity and bool((known.hits > 0).all())
 
     def add(self, known: KnownOptima, point: Array, slot: int | None = None) -> None:
@@ -138,7 +138,7 @@ def folded(box: Array | None, points: Array) -> Array:
 
 
 class ValuedPoints(NamedTuple):
-    """Points and their values. Where a row stands for a place, its value is infinite until a point is known there."""
+    """Points and their values. If a row stands for a place, its value is infinite until a point is known there."""
 
     points: Array  # (n, dim)
     values: Array  # (n,)

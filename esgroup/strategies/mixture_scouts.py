@@ -1,7 +1,7 @@
 """Where the next descents of a mixture search begin: anywhere, or beyond known optima, but not where optima are known.
 
 Points that are uniform in a box hardly ever fall into narrow basins: the narrowest of Vincent's function in three
-dimensions has one hundred-thousandth of the volume. But narrow basins often lie beside each other. So half of the
+dimensions has one hundred-thousandth of the volume. But narrow basins often lie next to each other. So half of the
 scouts continue the line through two neighboring optima:
 
     x = a + F (a - b) + noise,    log F ~ U(log 1/2, log 2)
@@ -41,11 +41,11 @@ def scouts(
     scale : array, shape (dim,)
         The units of distances.
     box : array, shape (dim, 2), or None
-        Points that would leave it are mirrored.
+        Points outside are mirrored back.
     anywhere : callable
-        Draws as many points as it is told from the broad initial distribution.
+        Draws a given number of points from the broad initial distribution.
     n : int
-        How many.
+        The number of points.
     rng : numpy.random.Generator
         The source of random numbers.
     """

@@ -1,23 +1,24 @@
 """Search with a surrogate: the function is learned in the local coordinates of the search distribution itself.
 
-The search stays what it is. Beside it there are an archive of the last evaluations, a surrogate of them, and how often
-it told right, before it had seen a value, which of two points is better. A generation is handed out in parts: first the
-minimizer z* of the surrogate within a ball, and the samples that it takes for the best. Then,
+The search itself stays the same. In addition there are an archive of the last evaluations, a surrogate fitted to them,
+and a record of how often it predicted correctly which of two points is better before seeing a value. A generation is
+asked for in parts: first the minimizer z* of the surrogate within a ball, and the samples that it predicts to be best.
+Then,
 
-- if the surrogate can be trusted, or z* kept its promise, the generation ends with a step by the surrogate: the mean
-  moves to the best point, and A to the root that its curvature asks for. With the Hessian H = V e V^T in local
-  coordinates,
+- if the surrogate can be trusted, or the value at z* is as good as predicted, the generation ends with a step by the
+  surrogate: the mean moves to the best point, and A to the root that its curvature suggests. With the Hessian
+  H = V e V^T in local coordinates,
 
       A <- A V exp(L) V^T,    L = clip(0.4 (-log(e) / 2 - mean), -1, 1),
 
   in other groups A <- A exp(C (.) kappa(2 V L V^T)). This is Stein's form of the natural gradient, in which H takes the
   place of samples, M = C (.) kappa(-A^T H A), for steps that are not small;
-- otherwise more of the generation is evaluated, and if all of it is, it ends with the step of the strategy, as if there
-  were no surrogate. A strategy that knows no other steps (`Coordinates.stepped`) is only helped by z*.
+- otherwise more of the generation is evaluated, and once all of it is, it ends with the step of the strategy, as if
+  there were no surrogate. A strategy without other steps (`Coordinates.stepped`) benefits from z* only.
 
-Values at points of earlier generations, and of points that were never asked for, are in the archive like all others,
-and in the ranks of the present generation with their local coordinates, as in any search. The search sees every value
-with its point, and the id by which it knows a point of the present generation.
+Values at points of earlier generations, and at points that were not asked for, enter the archive like all others, and
+the ranks of the current generation with their local coordinates, as in any search. The search receives every value
+with its point, and with an id if the point belongs to the current generation.
 """
 
 from __future__ import annotations
@@ -47,34 +48,34 @@ from esgroup.surrogates.quadratic import QuadraticSurrogate
 
 
 def refuse_without_model(options: SearchOptions, group: Group | None) -> None:
-    """Raise ValueError, by its name, for an option that does not go with a model, or a structure that has none."""
+    """Raise ValueError for an option that cannot be combined with a model, or a structure that has no model."""
     for name in ("noise", "step_size"):  # whose test points must be evaluated
         if name in (given := options.given()):
-            text = f"{name} cannot be combined with model='quadratic', leave one of them out"
-            raise ValueError(f"{text}: got {given[name]!r}")
+            text = f"{name} cannot be combined with model='quadratic': leave one of them out"
+            raise ValueError(f"{text}, got {given[name]!r}")
     if group is not None:
         QuadraticSurrogate(modeled(group))
 
 
 def modeled(group: Group) -> Group:
-    """The structure of a model for a search in a group: the same, but the full one for a Kronecker product or a frame.
+    """The structure of a model for a search in a group: the same, or full for a Kronecker product or a frame.
 
-    The root keeps of the full model's step what it can hold: the projection, or the nearest frame.
+    The root takes the part of the full model's step that it can represent: the projection, or the nearest frame.
     """
     return Full(group.dim) if isinstance(group, Kronecker | Frame) else group
 
 
 @dataclass(frozen=True, eq=False)
 class ModelSearch(Strategy):
-    """A search over real numbers, in any domain, that is assisted by a surrogate.
+    """A search over real variables, in any domain, that is assisted by a surrogate.
 
     Parameters
     ----------
     plain : Strategy
         The search without a surrogate.
     surrogate : Surrogate, optional
-        By default quadratic models: of a `VectorSearch` in its structure, if that is full, diagonal, block triangular
-        or Heisenberg, of others, frames among them, in the full one.
+        By default quadratic models: for a `VectorSearch` in its structure if that is full, diagonal, block triangular
+        or Heisenberg; otherwise, including for frames, in the full one.
     """
 
     plain: Strategy
@@ -95,7 +96,7 @@ class ModelSearch(Strategy):
             object.__setattr__(self, "surrogate", QuadraticSurrogate(group))
         checks.instance("surrogate", self.surrogate, Surrogate)
         if self.surrogate.dim != dim:
-            wanted = f"{dim} coordinates, as the real variables of the search"
+            wanted = f"{dim} coordinates, one for each real variable of the search"
             raise ValueError(f"surrogate must have {wanted}, got {self.surrogate.dim}")
 
     # ---- sizes --------------------------------------------------------------------------------------------------
@@ -120,24 +121,24 @@ class ModelSearch(Strategy):
 
     @cached_property
     def takes_steps(self) -> bool:
-        """Whether it moves as a surrogate recommends.
+        """Whether the search moves as a surrogate recommends.
 
-        Its local coordinates are then those of its frame, and points are kept as the strategy inside all domains
-        searches them: they are placed once.
+        Its local coordinates are then those of its frame, and points are stored in the variables of the innermost
+        strategy: they are converted once.
         """
         return self.inner.coordinates(self.inner.start()).takes_steps and all_real(self.plain)
 
     @cached_property
     def rows(self) -> int:
-        """Rows of a generation; the first has the mean and enough samples to determine the first surrogate."""
+        """Rows of a generation; the first one has the mean and enough samples to determine the first surrogate."""
         return max(self.popsize, self.surrogate.least)
 
     @cached_property
     def part(self) -> int:
-        """Points of a generation to ask for at first: all of them if it can only end by ranks.
+        """Points of a generation to ask for first: all of them if it can only end by ranks.
 
-        With 20 coordinates 4 take 0.95 (standard error 0.03) of the evaluations that 6 take, and 0.77 on f8; 3 take
-        1.07, because too little is explored. With 10 coordinates 2 and 3 are alike.
+        With 20 variables 4 take 0.95 (standard error 0.03) of the evaluations that 6 take, and 0.77 on f8; 3 take
+        1.07, because they explore too little. With 10 variables 2 and 3 are alike.
         """
         popsize = self.plain.popsize
         if not self.takes_steps:
@@ -184,7 +185,7 @@ class ModelSearch(Strategy):
         return state
 
     def successor(self, state: ModelState) -> tuple[ModelSearch, ModelState] | None:
-        """Return that of the plain search, in whose local coordinates the surrogate is as it was."""
+        """Return the successor of the plain search; its local coordinates leave the surrogate unchanged."""
         found = self.plain.successor(state.plain) if self.traits.keeps_coordinates else None
         return None if found is None else (ModelSearch(found[0], self.surrogate), state._replace(plain=found[1]))
 
@@ -197,7 +198,7 @@ class ModelSearch(Strategy):
     # ---- points -------------------------------------------------------------------------------------------------
 
     def sample(self, state: ModelState, n: int, rng: np.random.Generator, out: Proposed | None = None) -> Proposed:
-        """The most useful points of the generation that were not handed out yet; beyond them further samples."""
+        """The most useful points of the generation that were not asked for yet; after them, further samples."""
         numbers = Numbers(*state.numbers.tolist())
         rows = np.flatnonzero(state.stages == NEW)
         if numbers.trial >= 0:
@@ -223,7 +224,7 @@ class ModelSearch(Strategy):
         return state._replace(stages=stages)
 
     def _rows(self, state: ModelState, ids: Indices) -> Indices:
-        """The row of the present generation that every point is, -1 if it is none."""
+        """The row of each point in the current generation, -1 if it is not part of it."""
         rows = ids - int(Numbers(*state.numbers.tolist()).generation) * self.rows
         known = (ids >= 0) & (rows >= 0) & (rows < self.rows)
         return np.where(known, rows, -1)
@@ -237,9 +238,9 @@ class ModelSearch(Strategy):
     # ---- values -------------------------------------------------------------------------------------------------
 
     def update(self, state: ModelState, told: Ranked, out: ModelState | None = None) -> ModelState:
-        """Keep values until there are as many as `StateView.batch` says, then go on.
+        """Collect values until there are as many as `StateView.batch` says, then continue.
 
-        Points of the generation are used in its order, whatever the order in which they were told.
+        Points of the generation are used in its order, regardless of the order in which they were told.
         """
         if told.points is None or told.values is None:
             return state
@@ -271,7 +272,7 @@ class ModelSearch(Strategy):
 
 
 def real_variables(strategy: Strategy) -> int:
-    """How many coordinates a surrogate of a search has; 0 if there is none."""
+    """The number of variables that a surrogate of a search has; 0 if it can have none."""
     domain = innermost(strategy).domain
     if type(domain) is not Arrays or domain.rule is not None or strategy.traits.every_value:
         return 0
@@ -280,7 +281,7 @@ def real_variables(strategy: Strategy) -> int:
 
 
 def vectors(strategy: Strategy) -> VectorSearch | None:
-    """The search over vectors inside all domains, beside choices too; None if there is none."""
+    """The search over vectors inside all domains, also next to choices; None if there is none."""
     inner = innermost(strategy)
     if isinstance(inner, ProductSearch):
         inner = innermost(inner.numbers)
@@ -288,7 +289,7 @@ def vectors(strategy: Strategy) -> VectorSearch | None:
 
 
 def all_real(strategy: Strategy) -> bool:
-    """Whether all that is searched are real numbers: no integers, and no choices."""
+    """Whether all variables are real: no integers and no choices."""
     while isinstance(strategy, Within):
         if isinstance(strategy.within, Named) and not strategy.within.all_real:
             return False

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from esgroup.checks import Array
 
-# stages of a row of the present generation
+# stages of a row of the current generation
 NEW, ASKED, TOLD, COUNTED, ABSENT = range(5)
 
 
@@ -16,29 +16,29 @@ class Numbers(NamedTuple):
 
     seed: float
     generation: float = -1.0
-    batch: float = 0.0  # values after which to go on
+    batch: float = 0.0  # number of values after which to continue
     others: float = 0.0  # values of other points in this generation
-    waiting: float = 0.0  # values that were told and not yet used
+    waiting: float = 0.0  # values that were told but not yet used
     used_others: float = 0.0  # the part of `others` that is in the archive
-    archived: float = 0.0  # values that ever were in the archive
+    archived: float = 0.0  # values that were ever in the archive
     trial: float = -1.0  # the row of z*, -1: none
-    promise: float = 0.0  # what was predicted for z*, before it was evaluated
+    promise: float = 0.0  # the prediction at z* before it was evaluated
     record: float = math.inf  # the best value near the mean, before this generation
     length: float = 0.0  # |z*|
     at_edge: float = 0.0  # whether it is on the boundary of the ball
-    kept: float = -1.0  # whether z* kept its promise, -1: not known yet
+    kept: float = -1.0  # whether z* was as good as predicted, -1: not known yet
     radius: float = 1.0  # of the ball, times sqrt(n)
-    worth: float = 0.5  # how often z* keeps its promise
+    worth: float = 0.5  # how often z* is as good as predicted
     failures: float = 0.0  # in a row
-    skipped: float = 0.0  # generations whose place earlier evaluations took: 1 or 0
+    skipped: float = 0.0  # generations replaced by earlier evaluations: 1 or 0
 
 
 class ModelState(NamedTuple):
-    """All that the next step needs."""
+    """Everything the next step needs."""
 
     plain: Any  # of the search without a surrogate
     surrogate: Any
-    first: Array  # the first spread
+    first: Array  # the initial spread
     numbers: Array  # `Numbers`
     archive: Array  # (points, ...): the last points, the newest at the end: see `ModelSearch.takes_steps`
     values: Array  # (points,)
@@ -47,5 +47,5 @@ class ModelState(NamedTuple):
     tags: Array  # (rows,)
     stages: Array  # (rows,)
     outcomes: Array  # (rows,)
-    others: Array  # (4 popsize, ...): other points whose values came in this generation, as in the archive
+    others: Array  # (4 popsize, ...): other points whose values arrived in this generation, as in the archive
     other_values: Array  # (4 popsize,)

@@ -1,7 +1,7 @@
-"""Search over numbers and choices at once: a strategy for each, moved by the ranks of the same values.
+"""Search over numbers and choices at once: one strategy for each, both moved by the ranks of the same values.
 
-A point has the numbers first and then, for each choice, the place of a category. Its local coordinates are those of the
-numbers, z, and the categories, `UNKNOWN` where a category says nothing about the value.
+A point has the numbers first and then, for each choice, the index of a category. Its local coordinates are those of the
+numbers, z, and the categories, or `UNKNOWN` if a category says nothing about the value.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class ProductState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ProductSearch(Strategy):
-    """A search over vectors beside one over choices.
+    """A search over vectors combined with one over choices.
 
     Parameters
     ----------
     numbers : Strategy
-        The search over numbers, with local coordinates of its own.
+        The search over numbers, with its own local coordinates.
     choices : CategoricalSearch
-        The search over choices, with as many points in a generation.
+        The search over choices, with the same number of points per generation.
     """
 
     numbers: Strategy
@@ -62,7 +62,7 @@ class ProductSearch(Strategy):
 
     @cached_property
     def traits(self) -> Traits:
-        # where none of the numbers becomes narrow at an optimum, the choices say when to end
+        # if none of the numbers becomes narrow at an optimum, the choices determine the end
         of_numbers = watching(self.numbers.criteria, self._number_reasons)
         return replace(
             self.numbers.traits,
@@ -82,19 +82,19 @@ class ProductSearch(Strategy):
         return ProductState(self.numbers.checked(state.numbers), self.choices.checked(state.choices))
 
     def successor(self, state: ProductState) -> tuple[ProductSearch, ProductState] | None:
-        """Return that of the numbers, beside the same choices."""
+        """Return the successor of the search over numbers, with the same choices."""
         found = self.numbers.successor(state.numbers)
         return None if found is None else (replace(self, numbers=found[0]), state._replace(numbers=found[1]))
 
     def relocated(self, to: Relocation) -> ProductSearch | None:
-        """Begin with numbers elsewhere, and with the first probabilities of choices."""
+        """Start with the numbers elsewhere, and with the initial probabilities of the choices."""
         if to.place is not None or to.rng is None:
             return None
         numbers = elsewhere(self.numbers, to.popsize, to.sigma_factor, to.rng)
         return None if numbers is None else replace(self, numbers=numbers, choices=self.choices.relocated(to))
 
     def limited(self, state: ProductState, limits: Limits) -> ProductState:
-        """Those of the numbers."""
+        """Apply the limits to the numbers."""
         return state._replace(numbers=self.numbers.limited(state.numbers, limits))
 
     # ---- generations --------------------------------------------------------------------------------------------
@@ -144,12 +144,12 @@ class ProductSearch(Strategy):
         return ProductState(numbers, self.choices.update(state.choices, told._replace(local=categories)))
 
     def _order_of_numbers(self, state: ProductState, told: Ranked, categories: Array) -> Indices:
-        """The order of a generation in which points that try a rare category, and are bad, have the middle ranks.
+        """The order of a generation, with the middle ranks for bad points that try a rare category.
 
-        It is the category that makes them bad: their z say nothing. With their own ranks the mean would move away from
-        them, and the root would learn from them. Evaluations with this order over those without it, geometric means
-        over seven functions of 5 and 10 numbers and as many choices of 5, 12 seeds: 1.00 with one sample of a rare
-        category in a generation, 0.90 with two.
+        The category makes them bad: their z say nothing. With their own ranks the mean would move away from them, and
+        the root would learn from them. Evaluations with this order over those without it, geometric means over seven
+        functions of 5 and 10 numbers and as many choices of 5, 12 seeds: 1.00 with one sample of a rare category in a
+        generation, 0.90 with two.
         """
         order, choices = told.order, self.choices
         q = state.choices.probabilities
@@ -165,11 +165,11 @@ class ProductSearch(Strategy):
         return np.append(self.numbers.mean(state.numbers), self.choices.mean(state.choices))
 
     def stds(self, state: ProductState) -> Array:
-        """Return standard deviations; of choices the chance of another category."""
+        """Return standard deviations; for choices, the probability of a category other than the likeliest."""
         return np.append(self.numbers.stds(state.numbers), self.choices.stds(state.choices))
 
     def view(self, state: ProductState) -> StateView:
-        """Return that of the numbers, and what both say for a result."""
+        """Return the view of the numbers, with the result fields of both."""
         numbers, choices = self.numbers.view(state.numbers), self.choices.view(state.choices)
         return numbers._replace(fields=lambda: numbers.fields() | choices.fields())
 
@@ -183,7 +183,7 @@ class ProductSearch(Strategy):
 
 
 class Beside(Through):
-    """Those of the numbers; choices explain values besides."""
+    """The coordinates of the numbers; choices also help to explain values."""
 
     strategy: ProductSearch
 
@@ -193,7 +193,7 @@ class Beside(Through):
         return z, np.column_stack([others, self.strategy.choices.tried(self.state.choices, categories)])
 
     def of_reals(self, points: Array) -> Array:
-        """NaN for points with other choices than the likeliest."""
+        """NaN for points whose choices differ from the likeliest."""
         z, categories = super().of_reals(points), self.strategy._split(points)[1]
         z[(categories != self.strategy.choices.mean(self.state.choices)).any(axis=1)] = np.nan
         return z

@@ -1,7 +1,7 @@
 """Learning rates and rank weights, which an evolution strategy adds to a natural gradient, as functions of sizes.
 
 The letters are those of the CMA-ES tutorial (Hansen 2016, arXiv 1604.00772, table 1); n is the number of searched
-coordinates, lambda the number of values in a generation, m the degrees of freedom of the group.
+variables, lambda the number of values per generation, m the degrees of freedom of the group.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def root_rates(dim: int, dof: int, mu_eff: float, gathered: int = 0) -> tuple[fl
     hub's standard deviation grows without bound (measured on the sphere: 160, 320 and 1000 coordinates are stable at
     16, 16 and 20, unstable at 31, 31 and 50).
 
-    c_1 + c_mu is at most 0.95: whatever points a generation consists of, a twentieth of what was learned before stays.
+    c_1 + c_mu is at most 0.95: whatever the points of a generation, a twentieth of what was learned before remains.
     """
     boost = min(2.0 if dof > dim else 5.0, dim * (dim + 1) / (2 * dof))
     c_1 = 2 / (2 * dof + 1.6 * dim + 1.7 + mu_eff)
@@ -83,7 +83,7 @@ def expected_norm(dim: int) -> float:
 
 
 def recombination(popsize: int, dim: int, c_1: float, c_mu: float, negative_mean: float | None) -> RankWeights:
-    """Return weights of CMA-ES for the square root, and for the mean its positive ones and a part of the negative ones.
+    """Return the CMA-ES weights of the square root, and of the mean: the positive and part of the negative weights.
 
     Root: w_i = ln-ranks, the positive ones scaled to sum 1, the negative ones to sum
     -min(1 + c_1/c_mu, 1 + 2 mu_eff^- / (mu_eff + 2), (1 - c_1 - c_mu) / (n c_mu))  (tutorial, eqs. 49-53).
@@ -133,9 +133,9 @@ def negative_share(dim: int, mu_eff: float) -> float:
 
     The first factor is tuned on bbob instances 1-5. The step size of a population of mu_eff is about mu_eff / n of the
     distance to the optimum; where that is large the worst points lie on all sides, and what they say about the
-    direction is their asymmetry (f1, 8, 10, 12, 15, 17, n = 5, 10, popsizes 512, 1024: 5 per cent fewer evaluations
-    with the second factor, as many as with none of the worse half; at popsize 128 none of it finds the optimum of f15
-    less often, 5 runs of 20 to 10).
+    direction is their asymmetry (f1, 8, 10, 12, 15, 17, n = 5, 10, popsizes 512, 1024: 5 percent fewer evaluations with
+    the second factor, as many as without the worse half; at popsize 128, leaving it out finds the optimum of f15 less
+    often, in 5 runs of 20 instead of 10).
     """
     return max(0.0, 0.5 - 1 / dim) * asymmetry(dim, mu_eff)
 
@@ -153,7 +153,7 @@ def damping_factor(dim: int, mu_eff: float) -> float:
     optimum, and there this ends in divergence on functions that are much steeper on one side: f12 of bbob with other
     rotations, n = 20, popsize 104, mu_eff / n = 1.4: 7 of 15 runs with 0.7, none with 1 (nor of 15 on bbob's instances
     1-5), which also finds the optimum of f15 more often (n = 10, popsize 128: 31 of 60 runs, 21 with 0.7) and takes 6
-    per cent more on f10.
+    percent more on f10.
     """
     return max(0.7, min(1.0, 0.55 + 0.3 * mu_eff / dim))
 
@@ -167,9 +167,9 @@ def decoding_rates(dim: int, mu_eff: float) -> tuple[float, float, float]:
 
     Tuned on separable ellipsoids of 20 to 80 coordinates: f c_mu takes 1.35, 1.5 and 1.9 times as many evaluations as
     3 f c_mu for n = 20, 40, 80, 6 f c_mu 0.9 times as many at n = 80, and 3 f c_1 2.5 times as many. Where 3 f c_mu
-    is larger than the limit it brings little, and searches whose values come late suffer: with 100 points out, told at
-    random, n = 10, the sphere takes 1.6 times as long without a limit and 1.0 with 0.2 or 0.3; with 10 points out 1.09
-    with 0.3 and 1.03 with 0.2. The least share is min(1, 2 c_mu / c_mud).
+    is larger than the limit it helps little, and searches with late values suffer: with 100 points pending, told in
+    random order, n = 10, the sphere takes 1.6 times as long without a limit and 1.0 with 0.2 or 0.3; with 10 points
+    pending 1.09 with 0.3 and 1.03 with 0.2. The least share is min(1, 2 c_mu / c_mud).
     """
     c_1, c_mu = root_rates(dim, dim * (dim + 1) // 2, mu_eff)
     factor = max(1.0, (dim + 1) / 3)

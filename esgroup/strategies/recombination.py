@@ -12,9 +12,9 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.strategies import rates
 
-# Up to this c_1 + c_mu a root moves by A h(M). The flow (`Group._flow`) is better by 2 to 3 per cent from 0.1 to 0.2
-# (ten bbob-like functions, 30 runs: n = 2, 3, 5; bbob f1, f2, 20 runs, n = 5, 10, other groups: by 0 to 7 per cent), by
-# 20 to 30 per cent beyond 0.8 (n = 10, popsize 512).
+# Up to this c_1 + c_mu a root moves by A h(M). The flow (`Group._flow`) is better by 2 to 3 percent from 0.1 to 0.2
+# (ten bbob-like functions, 30 runs: n = 2, 3, 5; bbob f1, f2, 20 runs, n = 5, 10, other groups: by 0 to 7 percent), by
+# 20 to 30 percent beyond 0.8 (n = 10, popsize 512).
 _FIRST_ORDER = 0.1
 
 
@@ -30,7 +30,7 @@ class Constants(NamedTuple):
     drive: float  # c_s / d_s
     chi: float  # E|N(0, I)|
     threshold: float  # h_sigma is 1 while |p_s| < threshold chi sqrt(1 - (1 - c_s)^(2 t))
-    flows: bool = False  # whether the root takes the whole flow with the samples held in place, not A h(M)
+    flows: bool = False  # whether the root follows the whole flow with the samples held in place, not A h(M)
 
     @property
     def gain_s(self) -> float:
@@ -43,9 +43,9 @@ class Recombination(Protocol):
     """A rule that sets the weights of ranks and the learning rates."""
 
     def constants(self, n: int, dim: int, dof: int, gathered: int = 0) -> Constants:
-        """Return the constants for n values, dim coordinates and dof degrees of freedom of the root.
+        """Return the constants for n values, dim variables and dof degrees of freedom of the root.
 
-        `gathered` is how many coordinates a row of the root may combine: see `rates.root_rates`.
+        `gathered` is the number of variables that a row of the root may combine: see `rates.root_rates`.
         """
         ...
 

@@ -1,12 +1,12 @@
-"""Which strategy searches with which distribution, and which classes may be stored: ours, and those of other packages.
+"""Which strategy searches with which distribution, and which classes can be saved: ours, and those of other packages.
 
-Another package names its strategies under the entry-point group `esgroup.strategies`:
+Another package lists its strategies in the entry-point group `esgroup.strategies`:
 
     [project.entry-points."esgroup.strategies"]
     categorical = "their_package:CategoricalSearch"
 
-where the class has an attribute `distribution_class` that says what it searches with. Without a package, a call of
-`register` does the same for the running process.
+The class has an attribute `distribution_class`, the distribution that it searches with. Without a package, call
+`register`, which does the same for the running process.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ S = TypeVar("S", bound=type[Strategy])
 
 GROUP = "esgroup.strategies"
 
-# by the class of the distribution, as "module:class": loaded when one is searched with
+# by the class of the distribution, as "module:class": loaded when first used in a search
 _OURS: dict[str, str] = {
     "esgroup.distributions.categorical:Categorical": "esgroup.strategies.categorical:CategoricalSearch",
     "esgroup.distributions.mixture:Mixture": "esgroup.strategies.mixture:MixtureSearch",
@@ -35,10 +35,10 @@ _registered: dict[type, type[Strategy]] = {}
 
 
 def register(cls: S) -> S:
-    """Let a class of strategies be stored, and searches begin with instances of its `distribution_class`.
+    """Allow a strategy class to be saved, and searches to start from instances of its `distribution_class`.
 
-    Usable as a class decorator. Packages that others install name the class as an entry point instead, so that a saved
-    search can be loaded before anybody imports them.
+    Works as a class decorator. An installable package should declare the class as an entry point instead, so that a
+    saved search can be loaded before the package is imported.
     """
     objects.register_derived(cls, Strategy)
     distribution = getattr(cls, "distribution_class", None)
@@ -50,17 +50,17 @@ def register(cls: S) -> S:
 
 @cache
 def _load_entry_points() -> None:
-    """Register what installed packages offer; one that does not load says so, and which package it is."""
+    """Register the strategies of installed packages; an error names the package whose strategy fails to load."""
     for point in entry_points(group=GROUP):
         try:
             register(point.load())
         except Exception as error:
             package = point.dist.name if point.dist is not None else "a package"
-            raise ImportError(f"{package} offers the strategy {point.value!r}, which does not load: {error}") from error
+            raise ImportError(f"{package} offers the strategy {point.value!r}, which fails to load: {error}") from error
 
 
 def register_all() -> None:
-    """Let all strategies and distributions be stored."""
+    """Allow all strategies and distributions to be saved."""
     from esgroup import options, restarts
     from esgroup.distributions import families, gaussian
     from esgroup.distributions.matrix_gaussian import BlockwiseKronecker
@@ -83,13 +83,13 @@ def register_all() -> None:
 
 
 def strategy_class(distribution: Any) -> type[Strategy] | None:
-    """The class of the strategy for a distribution; None for what is none, or is searched as a vector."""
+    """The strategy class for a distribution; None if it is not a distribution, or is searched as a vector."""
     kinds = type(distribution).__mro__
     for kind in kinds:
         found = _OURS.get(f"{kind.__module__}:{kind.__qualname__}")
         if found is not None:
             return resolve_name(found)
     if kinds[0].__module__.split(".")[0] in ("builtins", "numpy", "esgroup"):
-        return None  # nobody else's: no need to look at what is installed
+        return None  # not from another package: no need to check what is installed
     _load_entry_points()
     return next((_registered[kind] for kind in kinds if kind in _registered), None)

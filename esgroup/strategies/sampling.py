@@ -15,13 +15,13 @@ _WORTH = 10  # samples are made orthogonal if there are at least dim / 10 of the
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the samples of one generation depend on each other; each of them by itself is N(0, I).
+    """How the samples of one generation depend on each other; each one by itself is N(0, I).
 
     Parameters
     ----------
     orthogonal : bool
-        Samples keep their lengths but take their directions from a uniformly distributed frame, a new one after every
-        dim samples. They explore more of the space than independent ones (compare Wang, Emmerich and Baeck 2019), and
+        Samples keep their lengths but take their directions from a uniformly distributed frame, a new one for every dim
+        samples. They cover more of the space than independent ones (compare Wang, Emmerich and Baeck 2019), and
         E[z z^T] = I still holds for each.
     mirrored : bool
         Samples come in pairs z and -z (Brockhoff et al. 2010).
@@ -39,7 +39,7 @@ class Sampling:
             np.negative(z[: n - drawn], out=z[drawn:n])
 
     def draw(self, z: Array, n: int, rng: np.random.Generator) -> int:
-        """Write n independent samples to the first rows of z; return how many of them are to be made orthogonal."""
+        """Write n independent samples to the first rows of z; return how many of them to make orthogonal."""
         rng.standard_normal(out=z if n == len(z) else z[:n])  # ~ N(0, I)
         dim = z.shape[1]
         return n if self.orthogonal and dim > 1 and _WORTH * n >= dim else 0

@@ -1,8 +1,8 @@
-"""How sigma follows the search: a rule says by which factor it changes after a generation.
+"""How sigma adapts: a rule determines the factor by which it changes after a generation.
 
-A rule is a frozen object beside recombination, decoding, adaptation and sampling. It may keep numbers of its own in the
-state (`memory`), may shape some of the samples and recognize them by their tags, and answers with the logarithm of the
-factor. The path p_s stays with the update of the mean, which decides by its length when the evolution path p_c pauses
+A rule is a frozen object, like recombination, decoding, adaptation and sampling. It can keep its own numbers in the
+state (`memory`), shape some of the samples and recognize them by their tags, and returns the logarithm of the factor.
+The path p_s belongs to the update of the mean, which uses its length to decide when the evolution path p_c pauses
 (h_sigma), whatever the rule.
 """
 
@@ -19,7 +19,7 @@ from esgroup.strategies.recombination import Constants
 
 
 class Moved(NamedTuple):
-    """What a rule sees of a generation after the mean has moved."""
+    """The input of a rule after the mean has moved."""
 
     constants: Constants
     path_length: float  # |p_s|
@@ -33,7 +33,7 @@ class StepSize(ABC):
     """A rule for sigma."""
 
     def memory(self, dim: int) -> int:
-        """How many numbers the rule keeps in the state; they are 0 at the start."""
+        """The number of values that the rule keeps in the state; they start at 0."""
         return 0
 
     def mark(self, group: Group, root: Array, scale: Array, memory: Array, z: Array) -> Indices | None:
@@ -41,7 +41,7 @@ class StepSize(ABC):
         return None
 
     def drive(self, constants: Constants) -> float | None:
-        """The factor a of the rule min(1, a (|p_s| / chi - 1)), which compiled loops know; None for other rules."""
+        """The factor a of the rule min(1, a (|p_s| / chi - 1)), which kernels implement; None for other rules."""
         return None
 
     @abstractmethod

@@ -1,7 +1,7 @@
-"""One step of a search with a surrogate: how values judge and fit it, what to do then, and the moves.
+"""One step of a search with a surrogate: how values judge and fit it, the decision after that, and the moves.
 
-model.py says what such a search does, and model_state.py what it keeps. The constants were chosen with quadratic models
-on bbob f1-f3, f6, f8-f15 with 5, 10 and 20 coordinates, instances 1-5; differences below 1.2 are noise there.
+model.py explains such a search, model_state.py what it stores. The constants were chosen with quadratic models on bbob
+f1-f3, f6, f8-f15 with 5, 10 and 20 variables, instances 1-5; differences below 1.2 are noise there.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from esgroup.strategies.model_state import ABSENT, ASKED, COUNTED, NEW, TOLD, Mo
 if TYPE_CHECKING:
     from esgroup.strategies.model import ModelSearch
 
-_SELDOM = 4  # generations from one costly fit to the next while no trial is worth its evaluation
-_TRUSTED = 0.5  # Kendall's tau, out of sample, from which on a step by the surrogate needs no further proof
+_SELDOM = 4  # generations between two costly fits while no trial is worth its evaluation
+_TRUSTED = 0.5  # out-of-sample Kendall's tau above which a step by the surrogate needs no further evidence
 _USELESS = 0.25  # tau up to which the rest of a generation is asked for at once
-_KEPT = 0.25  # of the decrease that the model promised, which makes a promise kept
+_KEPT = 0.25  # share of the predicted decrease that z* must achieve to count as successful
 _NEAR = 2.5  # times sqrt(n): points that count as near the mean
 _WORTH_RATE = 0.07
 _LEAST_WORTH, _TRY = 0.03, 0.05  # below that worth z* is left out, but tried in so many generations
@@ -38,18 +38,18 @@ _RADIUS = 0.2, 1.5  # least and largest
 # With 0.1 it is 6.0, 14.9 and 5.5, 15.9, and f14 takes 1.25 times.
 _MARGIN = 0.15
 _FAR = 1e3  # times sqrt(n): coordinates of points that are not in the archive
-_LARGEST = 1e140  # values beyond are not in the archive: squares of what follows from them would be no numbers
+_LARGEST = 1e140  # larger values are not in the archive: squares of what follows from them would overflow
 
 
 class SurrogateStep:
-    """The state of a search while it moves: copies of all that changes."""
+    """The state of a search while it moves: copies of everything that changes."""
 
     def __init__(self, search: ModelSearch, state: ModelState) -> None:
         self.search, self.before, self.n = search, state, search.surrogate.dim
         self.surrogate, self.inner = search.surrogate, search.inner
         self.plain, self.model = state.plain, state.surrogate  # states, never written to
         self.archive, self.values = state.archive, state.values  # never written to
-        self._known: tuple[Array, Array] | None = None  # what is in the archive, in coordinates of the frame
+        self._known: tuple[Array, Array] | None = None  # the archive in coordinates of the frame
         self.points, self.samples, self.tags = state.points, state.samples, state.tags
         self.stages, self.outcomes = state.stages.copy(), state.outcomes.copy()
         self.others, self.other_values = state.others.copy(), state.other_values.copy()
@@ -64,7 +64,7 @@ class SurrogateStep:
         self.skipped = numbers.skipped
 
     def state(self) -> ModelState:
-        """All of it as a state."""
+        """Return all of it as a state."""
         numbers = Numbers(
             self.seed, self.generation, self.batch, self.number_others, self.waiting, self.used_others, self.count,
             self.trial, self.promise, self.record, self.length, self.at_edge, self.kept, self.radius, self.worth,
@@ -79,7 +79,7 @@ class SurrogateStep:
     # ---- values -------------------------------------------------------------------------------------------------
 
     def take(self, points: Array, values: Array, found: list[int]) -> None:
-        """Keep values until `go_on`."""
+        """Collect values until `go_on`."""
         for point, value, row in zip(points, values.tolist(), found, strict=True):
             if row >= 0 and self.stages[row] in (NEW, ASKED):
                 self.stages[row], self.outcomes[row] = TOLD, value
@@ -87,7 +87,7 @@ class SurrogateStep:
             elif row >= 0 and self.stages[row] == TOLD and np.array_equal(self.outcomes[row], value, equal_nan=True):
                 continue  # told again after an interruption
             else:
-                if self.number_others == len(self.others):  # a flood: the archive takes it, the ranks do not
+                if self.number_others == len(self.others):  # too many: they enter the archive, but not the ranks
                     self._absorb()
                     self.number_others = self.used_others = 0
                 place = self.number_others
@@ -99,7 +99,7 @@ class SurrogateStep:
         """Put evaluations from before the search into the archive; enough of them replace the first generation."""
         y = self._placed(points)
         z = self._local(y)
-        worst_first = np.argsort(-values, kind="stable")  # the archive forgets the worst of too many
+        worst_first = np.argsort(-values, kind="stable")  # if there are too many, the archive drops the worst
         good = worst_first[self._usable(z, values)[worst_first]]
         self._learn_from(y[good], values[good], z[good])
         for _ in range(5):  # there is no earlier fit to stay near to
@@ -116,7 +116,7 @@ class SurrogateStep:
         self._decide()
 
     def _absorb(self) -> None:
-        """Judge the surrogate by the new values, before it sees them; then let it learn from these."""
+        """Judge the surrogate by the new values before it sees them; then fit it to them."""
         rows = np.flatnonzero(self.stages == TOLD)
         self.stages[rows] = COUNTED
         fresh = slice(self.used_others, self.number_others)
@@ -130,12 +130,12 @@ class SurrogateStep:
             self._fit_if_due(ended=False)
 
     def _usable(self, z: Array, values: Array) -> NDArray[np.bool_]:
-        """Which points may be in the archive: no failed ones, far ones, or values whose squares are no numbers."""
+        """Which points can be in the archive: not failed or distant ones, nor values whose squares overflow."""
         far: NDArray[np.bool_] = np.abs(z).max(axis=1, initial=0.0) >= _FAR * math.sqrt(self.n)
         return ~far & (np.abs(values) < _LARGEST)
 
     def _placed(self, points: Array) -> Array:
-        """Points as the strategy inside all domains searches them."""
+        """Points in the variables of the innermost strategy."""
         return to_search(self.search.plain, self.plain, points) if self.search.takes_steps else points
 
     def _local(self, y: Array) -> Array:
@@ -152,7 +152,7 @@ class SurrogateStep:
     def _learn_from(self, y: Array, values: Array, z: Array) -> None:
         """Judge the surrogate by new values, then put them into the archive in place of the oldest.
 
-        They are compared with the last older ones and with each other.
+        New values are compared with the most recent older ones and with each other.
         """
         capacity = len(self.values)
         number = min(max(self.search.popsize, 10), self.count, capacity)
@@ -172,7 +172,7 @@ class SurrogateStep:
             self._known = known_z, self.values[-len(known_z) :]
 
     def _fit_if_due(self, *, ended: bool) -> None:
-        """Fit after every part of a generation where that costs little, else when it has ended, if it is of use."""
+        """Fit after every part of a generation if that is cheap, else at its end, if it is useful."""
         often = self.surrogate.fits_often
         if ended != often and (often or self.trial >= 0 or self.generation % _SELDOM == 0):
             self._fit()
@@ -216,7 +216,7 @@ class SurrogateStep:
             self.batch = left if tau <= _USELESS or not tried else min(left, max(1, len(rows) // 2))
 
     def _holds(self, tau: float) -> bool:
-        """Whether z* was better than all that was known, or the surrogate is so good that it may err once."""
+        """Whether z* was better than all known points, or the surrogate is so good that it may err once."""
         better = bool(self.outcomes[self.trial] < self.record)
         return better or tau > math.sqrt(self.surrogate.judgment(self.model)[2]) + _MARGIN
 
@@ -255,7 +255,7 @@ class SurrogateStep:
         return surrogate.tau(self.model) >= _TRUSTED or self.worth > _LEAST_WORTH or chance < _TRY
 
     def _trial(self) -> tuple[Array, Array] | None:
-        """z*, with what it promises, and its point; None if there is none."""
+        """z*, with the predicted value, and its point; None if there is none."""
         z, self.promise, self.at_edge = self.surrogate.minimizer(self.model, self.radius * math.sqrt(self.n))
         self.length = float(np.linalg.norm(z))
         self.record = self._best_near()[1]
@@ -274,7 +274,7 @@ class SurrogateStep:
     # ---- steps --------------------------------------------------------------------------------------------------
 
     def _step_by_surrogate(self, evaluated: int) -> None:
-        """Move the mean to the best point near it, A by the curvature, sigma by what became of z*."""
+        """Move the mean to the best point near it, A by the curvature, sigma by the outcome of z*."""
         self._fit_if_due(ended=True)
         best, axes = self._best_near()[0], self.surrogate.curvature(self.model)
         factor = self._sigma_factor() ** min(1.0, 3.0 * evaluated / self.n)
@@ -319,14 +319,14 @@ class SurrogateStep:
                 local, order, widens, tags if tags.any() else None, None, self.before.first, failed, ranked[0],
                 self.best,
             )  # fmt: skip
-            # what it keeps are vectors, without the names of parameters
+            # the inner strategy stores vectors, without the names of parameters
             moved = (innermost(search.plain, Named) if search.takes_steps else search.plain).update(moved, told)
         self._end(moved)
 
     def _end(self, moved: Any) -> None:
-        """Bring standard deviations to the limits of the domain, the surrogate to the new frame; begin a generation.
+        """Apply the limits of the domain, move the surrogate to the new frame, and start a generation.
 
-        An angle is not turned: the archive would have to.
+        An angle is not turned, because the archive would have to be turned, too.
         """
         domain: Strategy = self.search.plain
         while isinstance(domain, Within):
@@ -338,7 +338,7 @@ class SurrogateStep:
 
 
 def _explained(z: Array, values: Array) -> tuple[Array, Array]:
-    """Those that have coordinates."""
+    """The points that have coordinates, and their values."""
     known = ~np.isnan(z).any(axis=1)
     return (z, values) if known.all() else (np.ascontiguousarray(z[known]), values[known])
 

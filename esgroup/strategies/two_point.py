@@ -27,9 +27,9 @@ class TwoPointStepSize(StepSize):
         s <- (1 - c) s + c (rank(z_2) - rank(z_1)) / (lambda - 1),   log step = s / d,   c = 0.3, d = sqrt(n)
 
     where the best sample has the lowest rank (Hansen, Atamna and Auger 2014, section 2; constants as in Akimoto and
-    Hansen 2016, VkD-CMA-ES). Ranks alone count, so that no path is needed, and z_1 and z_2 take part in the update like
-    any other sample. A generation in which the two were not told together leaves sigma as it is. Where samples are
-    mirrored, they are a pair.
+    Hansen 2016, VkD-CMA-ES). Only ranks count, so no path is needed, and z_1 and z_2 take part in the update like any
+    other sample. If the two are not told in the same generation, sigma stays the same. If samples are mirrored, they
+    are a pair.
     """
 
     c: float = 0.3
@@ -42,12 +42,12 @@ class TwoPointStepSize(StepSize):
             return None
         try:
             w = group._solve(root, (memory[:-1] / scale)[None])[0]
-        except SingularElementError:  # the next refresh sees to it
+        except SingularElementError:  # the next refresh repairs it
             return None
         size = float(np.abs(w).max())
         if not 0.0 < size < math.inf:
             return None
-        w /= size  # so that its square is a number
+        w /= size  # so that its square does not overflow
         mirror = np.flatnonzero((z == -z[0]).all(axis=1))
         other = int(mirror[0]) if len(mirror) else 1
         z[0] = np.linalg.norm(z[0]) / np.linalg.norm(w) * w

@@ -16,10 +16,10 @@ These are the coordinates of an evolution strategy. With weights u, w by rank, o
 The letters and rates are those of `evolution.py`: a product of normals is searched as by a Gaussian with the diagonal
 group, step by step. The plain natural gradient of the concentration has no good fixed rate; the path finds one.
 
-Families of one parameter have no concentration. They take the first step only, with a smaller rate, and so settle
-where their better samples are on average. An optimum inside their domain is found as the best of many samples, whose
-error falls as 1 / evaluations; to an optimum at the end of the domain (0, the scale of a Pareto, the location of a
-Laplace, either value of a Bernoulli) they contract.
+Families of one parameter have no concentration. They take the first step only, with a smaller rate, and so settle where
+their better samples are on average. An optimum inside their domain is found as the best of many samples, whose error
+falls as 1 / evaluations; if the optimum is at the end of the domain (0, the scale of a Pareto, the location of a
+Laplace, either value of a Bernoulli), they contract to it.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class UnivariateSearch(Strategy):
     Parameters
     ----------
     distribution : Univariate or Product
-        The first distribution.
+        The initial distribution.
     popsize_wanted : int, optional
-        Points in a generation, at least 2; by default 4 + floor(3 ln K) for K natural parameters.
+        Points per generation, at least 2; by default 4 + floor(3 ln K) for K natural parameters.
 
     Raises
     ------
@@ -88,7 +88,7 @@ class UnivariateSearch(Strategy):
 
     @cached_property
     def product(self) -> Product:
-        """The distribution as a product, even if it has one factor only."""
+        """The distribution as a product, even if it has only one factor."""
         return self.distribution if isinstance(self.distribution, Product) else Product((self.distribution,))
 
     @cached_property
@@ -123,7 +123,7 @@ class UnivariateSearch(Strategy):
     begins_with: ClassVar[tuple[str, ...]] = ("sigma0",)
 
     def beginning(self, sigma0: Any) -> UnivariateSearch:
-        """Return the search with other first standard deviations, of families that have a width of their own."""
+        """Return the search with other initial standard deviations, for families whose width is a free parameter."""
         stds = np.array(np.broadcast_to(checks.real_array("sigma0", np.atleast_1d(sigma0), (None,)), (self.size,)))
         if not (stds > 0).all():
             raise ValueError(f"sigma0 must be positive, got {sigma0!r}")
@@ -133,14 +133,14 @@ class UnivariateSearch(Strategy):
         found = self._at(self.mean(self.start()), stds)
         reached = found.stds(found.start())
         if not np.allclose(reached, stds, rtol=1e-6):
-            wanted = f"sigma0 must be what {self.about} can have at its mean"
+            wanted = f"sigma0 must be a width that {self.about} can have at its mean"
             raise ValueError(f"{wanted}, got {sigma0!r}: try {reached.min():.3g}")
         return found
 
     def relocated(self, to: Relocation) -> UnivariateSearch | None:
-        """Begin at a place, or a sample, with the first widths times the factor if they are no place's.
+        """Start at a place, or at a sample with the initial widths times the factor.
 
-        Families that cannot concentrate begin with their own widths, and at no place.
+        Families that cannot concentrate start with their own widths, and cannot start at a place.
         """
         place = to.place if self._sharp.all() else None
         if to.place is None and to.rng is not None:
@@ -188,7 +188,7 @@ class UnivariateSearch(Strategy):
     def update(self, state: UnivariateSearchState, told: Ranked, out: Any = None) -> UnivariateSearchState:
         order = told.order
         if len(order) < 2:
-            return state  # the rank of a single point says nothing
+            return state  # a single point has no meaningful rank
         constants = self.constants(len(order))
         z, y = np.split(told.local[order], 2, axis=1)
         delta = constants.mean_weights @ z
@@ -281,8 +281,8 @@ class UnivariateSearch(Strategy):
     def _limit_reasons(self, state: UnivariateSearchState, first: Array) -> dict[str, str]:
         """Stop at the limits of float64: a parameter cannot grow further, or no width is left.
 
-        At a limit the distribution has contracted to an end of its support, or has gone to infinity. One that had no
-        width from the start has not searched.
+        At a limit the distribution has contracted to an end of its support, or gone to infinity. One that had no width
+        from the start has not searched.
         """
         signed = np.abs(self._tau(state)[[sign != "free" for sign in self.product.signs]])
         reasons = {}
@@ -291,9 +291,9 @@ class UnivariateSearch(Strategy):
             text = f"a natural parameter left the range from {SMALLEST:g} to {LARGEST:g}"
             reasons["divergence" if grown else "limit"] = text
         if self._is_rounding(self.start()):
-            reasons["resolution"] = "the first distribution was no wider than the rounding of its mean"
+            reasons["resolution"] = "the initial distribution was no wider than the rounding error of its mean"
         elif self._is_rounding(state):
-            reasons["width"] = "the distribution is no wider than the rounding of its mean"
+            reasons["width"] = "the distribution is no wider than the rounding error of its mean"
         return reasons
 
     def _is_rounding(self, state: UnivariateSearchState) -> bool:
@@ -301,7 +301,7 @@ class UnivariateSearch(Strategy):
         return len(middles) > 0 and bool((middles[:, 1] <= 2e-15 * np.abs(middles[:, 0])).all())
 
     def view(self, state: UnivariateSearchState) -> StateView:
-        """A result has the distribution that was reached, with its usual parameters."""
+        """A result includes the final distribution, with its usual parameters."""
         reached = UnivariateState(state.unconstrained)
         return StateView(lambda: self.stds(state), fields=lambda: {"distribution": self._reached(reached)})
 

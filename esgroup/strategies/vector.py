@@ -43,16 +43,16 @@ from esgroup.strategies.step_size import CumulativeStepSize, StepSize
 from esgroup.strategies.two_point import TwoPointStepSize
 from esgroup.strategies.vector_coordinates import FAR, VectorCoordinates
 
-TOL_X_PRECISE = 1e-4  # in place of NARROWEST where a coordinate cannot be told more precisely
-# Rounding of the mean, in standard deviations, at which a search ends. The tutorial's NoEffectAxis is at 0.1, where
-# values may still improve: of 396 searches on bbob f1, 2, 6, 8-12, 14 (2 to 20 coordinates, also moved by 1e4 to 1e8)
-# it would have ended 12 that reached 1e-8 later, 0.3: 7, 0.5: 2, 0.7: none. (On the sharp ridge f13 a few stand still
-# for thousands of evaluations and then go on, by chance, at any limit.) In the wrong valleys of f17 and f18, where 0.1
-# saves 14.7 % of all evaluations, 0.7 saves 13.3 %, and 1 saves 12.4 %.
+TOL_X_PRECISE = 1e-4  # replaces NARROWEST if a variable cannot be resolved more precisely
+# Rounding error of the mean, in standard deviations, at which a search ends. The tutorial's NoEffectAxis is at 0.1,
+# where values may still improve: of 396 searches on bbob f1, 2, 6, 8-12, 14 (2 to 20 variables, also moved by 1e4 to
+# 1e8) it would have ended 12 that later reached 1e-8, 0.3: 7, 0.5: 2, 0.7: none. (On the sharp ridge f13 a few stand
+# still for thousands of evaluations and then continue, by chance, at any limit.) In the wrong valleys of f17 and f18,
+# where 0.1 saves 14.7 % of all evaluations, 0.7 saves 13.3 %, and 1 saves 12.4 %.
 TOO_THIN = 0.7
-_SHRUNK = 0.1  # of the first steps, at least, for a mean at full precision to be a result and no lack of room
-# Of the first standard deviations: no narrower distribution is of use. pycma ends at 1e-11, absolute. With 1e-10, 11 of
-# 15 searches along the sharp ridge f13 of bbob, with 20 coordinates, get to 1e-8, with 1e-11 3 of 10, with 1e-9 all.
+_SHRUNK = 0.1  # of the initial steps: if the mean is at full precision before this, it lacks room and is no result
+# Of the initial standard deviations: a narrower distribution is useless. pycma ends at 1e-11, absolute. With 1e-10, 11
+# of 15 searches along the sharp ridge f13 of bbob, with 20 variables, reach 1e-8, with 1e-11 3 of 10, with 1e-9 all.
 NARROWEST = 1e-10
 _DRIFTED = 0.1  # largest row of A, of usual size 1, below which A is brought back to it
 _NARROW = 1e-7  # of the first standard deviation in one coordinate, by sigma D alone: then all of them are looked at
@@ -67,7 +67,7 @@ _NO_DEVICES = SearchOptions(decoding=False)
 
 
 def evolution_of(group: Group, options: SearchOptions, widening: Widening | None = None) -> Evolution:
-    """The update in a group with the devices that options ask for; decoding is decided."""
+    """The update in a group with the given options; `decoding` must be resolved."""
     kind: type[Evolution] = FrameEvolution if group.follows else Evolution
     cumulative = Follow if group.follows else Cumulative
     recombination: Recombination = cumulative()
@@ -87,7 +87,7 @@ def evolution_of(group: Group, options: SearchOptions, widening: Widening | None
 
 
 def is_decoded(group: Group, options: SearchOptions) -> bool:
-    """Whether scales of single coordinates are learned apart: as asked for, or by default for dense groups."""
+    """Whether scales of single variables are learned separately: as requested, or by default for dense groups."""
     decoded = options.decoding
     if decoded == "auto":
         decoded = options.algorithm != "paper" and isinstance(group, Frame | Full | Triangular)
@@ -101,20 +101,20 @@ class VectorSearch(Strategy):
     Parameters
     ----------
     group : Group
-        Where the square root A of the covariance lies.
+        The group of the square root A of the covariance.
     mean0, steps0 : array (dim,)
-        The first mean, and the first standard deviations: those of diag(steps0) C diag(steps0), with C = I unless there
-        is a `correlation` or a `root`.
+        The initial mean, and the initial standard deviations: those of diag(steps0) C diag(steps0), with C = I unless
+        `correlation` or `root` is given.
     least, most : array (dim,), optional
-        Limits of standard deviations. Those with a least one above 0 are integers, which need not become narrow.
+        Limits of standard deviations. Variables with a lower limit above 0 are integers, which need not become narrow.
     options : SearchOptions
-        Those that are stored; `decoding` is decided.
+        The options to store; `decoding` must be resolved.
     popsize : int
-        Values in a generation.
+        Values per generation.
     correlation, root : array, optional
         C, or an element of the group with C = A A^T.
     note : str
-        What was decided for the user.
+        Choices made for the user.
     """
 
     group: Group
@@ -178,7 +178,7 @@ class VectorSearch(Strategy):
 
     @cached_property
     def _widening(self) -> Widening | None:
-        """How a search among integers goes on; where values are noisy they do not tell that it is at rest."""
+        """How a search among integers continues; noisy values cannot show that it is at rest."""
         if self.least is None or self.options.algorithm == "paper" or self.options.noise == "adapt":
             return None
         return Widening.of(self.size, self.popsize)
@@ -203,16 +203,16 @@ class VectorSearch(Strategy):
         return state
 
     def successor(self, state: SearchState) -> tuple[VectorSearch, SearchState] | None:
-        """Go on with the full matrix where a frame whose number of axes is free is too small, or at its end."""
+        """Continue with the full matrix if a frame with a free number of axes is too small or makes no progress."""
         evolution = self.evolution
         if not isinstance(evolution, FrameEvolution) or (why := evolution.outgrown(state)) is None:
             return None
-        note = f"Structure 'frame' {why} after {state.course.item(1):,.0f} evaluations: 'full' took its place"
+        note = f"Structure 'frame' {why} after {state.course.item(1):,.0f} evaluations and was replaced by 'full'"
         full = replace(self, group=Full(self.size), root=None, note=note)
         return full, evolution.as_full(state, full.evolution)
 
     def relocated(self, to: Relocation) -> VectorSearch | None:
-        """Begin at a place with the same correlations."""
+        """Start at a place with the same correlations."""
         if (place := to.place) is None:
             return None
         steps = place.steps if self.root is None else self.steps0 * place.steps / self.stds(self.start())
@@ -249,7 +249,7 @@ class VectorSearch(Strategy):
 
     @property
     def has_integers(self) -> bool:
-        """Whether some of the coordinates need not become narrow."""
+        """Whether some of the variables need not become narrow."""
         return self.least is not None and bool(self.least.any())
 
     def shortened(self, local: Array, then: Array | None = None) -> Array:
@@ -281,11 +281,11 @@ class VectorSearch(Strategy):
         return state
 
     def _move_by_shares(self, state: SearchState, mean: Array, stds: Array, shares: Array) -> None:
-        """Where only a share a of the points has a number active, it moves by this share.
+        """If a variable is active in only a share a of the points, it moves by this share.
 
-        The z of inactive numbers stay as they were drawn: values do not depend on them, so that they are noise without
-        a direction. But the step size follows the other numbers, and would make an inactive one narrow without having
-        searched. With mean m and standard deviation s before, m' and s' after the update,
+        The z of inactive variables stay as drawn: values do not depend on them, so they are noise without a direction.
+        But the step size follows the other variables, and would make an inactive one narrow without having searched.
+        With mean m and standard deviation s before, m' and s' after the update,
 
             m <- m + a (m' - m),   log s <- log s + a (log s' - log s).
         """
@@ -295,7 +295,7 @@ class VectorSearch(Strategy):
         state.scale[partly] *= (stds[partly] / new) ** (1 - a)
 
     def keep_limits(self, state: SearchState, first: Array | None) -> None:
-        """Bring standard deviations back to their limits, and to what is of use relative to the first ones."""
+        """Move standard deviations back to their limits, and keep them useful relative to the initial ones."""
         if self.least is not None or self.most is not None:
             self.evolution.limit_steps(state, self.least, self.most)
         j = self._shrinking_one
@@ -303,9 +303,9 @@ class VectorSearch(Strategy):
             self._keep_width(state, first)
 
     def _widened_at_rest(self, state: SearchState, told: Ranked, first: Array, widening: Widening) -> SearchState:
-        """Return the state, with its first standard deviations about the best point so far if integers are at rest.
+        """Return the state, reset to its initial standard deviations around the best point if integers are at rest.
 
-        A coordinate whose first one is infinite, as it is not to be compared, keeps its own.
+        A variable whose initial one is infinite, because it is not to be compared, keeps its own.
         """
         stds = self.stds(state)
         share = widening.due(state.rest, told.best, float(stds[~self.shrinking].max()))
@@ -316,12 +316,12 @@ class VectorSearch(Strategy):
         return wide._replace(rest=state.rest)
 
     def _keep_width(self, state: SearchState, first: Array) -> None:
-        """Widen a distribution that is narrower than NARROWEST times the first one in all coordinates.
+        """Widen a distribution that is narrower than NARROWEST times the initial one in all variables.
 
         Along a sharp ridge sigma falls with the distance to the ridge, long before A knows its direction. Narrower
-        steps are of no use then, but steps of this size learn the ridge. The search ends when values get no better.
+        steps are useless then, but steps of this size learn the ridge. The search ends when values stop improving.
 
-        A that shrinks while sigma is held is brought back to its usual size, so that sigma D tells when to look.
+        If A shrinks while sigma is held, it is rescaled to its usual size, so that sigma D shows when to check.
         """
         stds = self.stds(state)
         relative = (stds / first)[self.shrinking]
@@ -348,25 +348,25 @@ class VectorSearch(Strategy):
 
     @cached_property
     def shrinking(self) -> NDArray[np.bool_]:
-        """The coordinates whose standard deviations may become as small as they like: not the integers."""
+        """The variables whose standard deviations may become arbitrarily small: not the integers."""
         return np.ones(self.size, dtype=bool) if self.least is None else self.least == 0.0
 
     @cached_property
     def _shrinking_one(self) -> int | None:
-        """One of these coordinates, None if there is none."""
+        """One of these variables, None if there is none."""
         return int(self.shrinking.argmax()) if self.shrinking.any() else None
 
     def _spread_reasons(self, state: SearchState, first: Array) -> dict[str, str]:
-        """Whether the distribution is a point, as narrow as it may become (`_keep_width`), or beyond all bounds.
+        """Whether the distribution is a point, as narrow as allowed (`_keep_width`), or has diverged.
 
-        A distribution that has shrunk to a point has found one. One that was a point from the start has not searched:
+        A distribution that has shrunk to a point has converged. One that was a point from the start has not searched:
         a search can start from the distribution of another one that has ended.
         """
         reasons: dict[str, str] = {}
         at_first = unresolved(self.mean0, first)
         if at_first.any():
-            where = f"in {at_first.sum()} of {len(first)} coordinates"
-            return {"resolution": f"the first standard deviations were no more than the rounding of the mean {where}"}
+            where = f"in {at_first.sum()} of {len(first)} variables"
+            return {"resolution": f"the initial standard deviations are within rounding error of the mean {where}"}
         stds = self.stds(state)
         relative = (stds / first)[self.shrinking]
         precise = (state.mean + 0.2 * stds == state.mean)[self.shrinking]  # the tutorial's NoEffectCoord
@@ -375,21 +375,21 @@ class VectorSearch(Strategy):
         if relative.size and precise.all() and relative.max() < _SHRUNK:
             reasons = _shrunk(relative, precise=True)
         if not np.isfinite(stds).all() or (stds / first).max() > DIVERGENCE:
-            reasons["divergence"] = f"standard deviations grew to more than {DIVERGENCE:g} times the first ones"
+            reasons["divergence"] = f"standard deviations grew to more than {DIVERGENCE:g} times their initial values"
         if relative.size and relative.max() <= 1.001 * NARROWEST:  # rounding apart
             reasons[NARROW] = _shrunk(relative, precise=False)["tolx"]
         return reasons
 
     def _axis_reasons(self, state: SearchState, first: Array) -> dict[str, str]:
-        """Whether the distribution is so thin somewhere that the mean cannot follow: most of its axes are rounding.
+        """Whether the distribution is so thin that most of its axes are lost in the rounding of the mean.
 
-        Standard deviations of single coordinates do not show it, because one long axis keeps them all large.
+        Standard deviations of single variables do not show it, because one long axis keeps them all large.
         """
         if not self.shrinking.any():
             return {}
         try:
             rounding = self.evolution.rounding(state, self.shrinking)
-        except SingularElementError:  # "condition" says so
+        except SingularElementError:  # "condition" reports it
             return {}
         if rounding < TOO_THIN or unresolved(self.mean0, first).any():
             return {}
@@ -405,31 +405,31 @@ class VectorSearch(Strategy):
 
 
 def _shrunk(relative: Array, *, precise: bool) -> dict[str, str]:
-    """The reason of a distribution that is a point, from its standard deviations relative to the first ones."""
-    text = f"the standard deviations fell to {relative.max():.1g} times the first ones"
+    """The reason for a distribution that is a point, from its standard deviations relative to the initial ones."""
+    text = f"the standard deviations fell to {relative.max():.1g} times their initial values"
     return {"tolx": text + " and the mean is at full precision" * precise}
 
 
 def _precise(relative: Array, part: str) -> dict[str, str]:
-    """The reason of a mean that `part` of the distribution cannot change: a success if all of it has shrunk."""
+    """The reason for a mean that `part` of the distribution cannot change: a success if all of it has shrunk."""
     if relative.max() < TOL_X_PRECISE:
         return _shrunk(relative, precise=True)
     return {"precision": f"{part} no longer changes the mean: it is at full precision"}
 
 
 def _only_at_bounds(told: Ranked) -> bool:
-    """Whether all samples have failed, so that only points put onto bounds, which move nothing, have values."""
+    """Whether all samples have failed, so that only points moved onto bounds, which move nothing, have values."""
     if told.failed == 0 or told.tags is None:
         return False
     return bool((told.tags[told.order[: len(told.order) - told.failed]] >= AT_BOUNDS).all())
 
 
 def _ranked(told: Ranked) -> Indices:
-    """The order of a generation in which points put onto bounds have the middle ranks, whose weights are next to 0.
+    """The order of a generation, with the middle ranks, whose weights are close to 0, for points moved onto bounds.
 
-    With ranks and coordinates of their own they would draw the mean to all of their bounds at once, the right ones and,
-    along with them, wrong ones. In a trial of that, with one such point in every generation, 11 searches for the corner
-    of a linear function of 40 coordinates took 4,300 evaluations in the median, and not all got there; now it is 810.
+    With their own ranks and coordinates they would draw the mean to all of their bounds at once, right and wrong ones.
+    In a trial of that, with one such point in every generation, 11 searches for the corner of a linear function of 40
+    variables took 4,300 evaluations in the median, and not all got there; now it is 810.
     """
     order = told.order
     if told.tags is None or not (tried := told.tags[order] >= AT_BOUNDS).any():

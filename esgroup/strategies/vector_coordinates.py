@@ -18,8 +18,8 @@ from esgroup.surrogates.base import Axes
 if TYPE_CHECKING:
     from esgroup.strategies.vector import VectorSearch
 
-FAR = 1e150  # points further out are taken to be there, so that nothing overflows
-_AT_REST = 1.0  # standard deviation of an integer below which models of constraints do not count on its moves
+FAR = 1e150  # points further out are moved here, so that nothing overflows
+_AT_REST = 1.0  # standard deviation of an integer below which models of constraints treat it as fixed
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class VectorCoordinates(Coordinates):
         return state.mean + state.sigma * state.scale * image
 
     def of_reals(self, points: Array) -> Array:
-        """Those of real variables follow A by ranks where there are integers."""
+        """The coordinates of real variables follow A by ranks if there are integers."""
         strategy, state = self.strategy, self.state
         if strategy.has_integers:
             real = strategy.shrinking
@@ -111,7 +111,7 @@ class VectorCoordinates(Coordinates):
         return state
 
     def _resting(self) -> Indices:
-        """The integers, among the coordinates that are searched, that hardly change any more."""
+        """The integers, among the searched variables, that hardly change any more."""
         least = self.strategy.least
         if least is None:
             return np.empty(0, dtype=np.int64)

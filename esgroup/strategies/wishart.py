@@ -58,7 +58,7 @@ class WishartRates(NamedTuple):
 def wishart_rates(popsize: int, m: int) -> WishartRates:
     """Return utilities and rates for a generation of `popsize` >= 2 values and m degrees of freedom.
 
-    u = log ranks, the better half scaled to sum 1, the worse half to sum -w, centerd; mu_eff = 1 / sum u^2.
+    u = log ranks, the better half scaled to sum 1, the worse half to sum -w, centered; mu_eff = 1 / sum u^2.
     w = m^2 / (m^2 + 35^2): moving away from the worse half helps if there are many degrees of freedom.
     c = (mu_eff + 2) / (m/2 + mu_eff + 15) and
     d = (0.25 + 0.35 (1 - w)) (1 + c + 2 max(0, sqrt((mu_eff - 1) / (m + 1)) - 1)) are c_s and d_s of the tutorial
@@ -92,9 +92,9 @@ class WishartSearch(Strategy):
     Parameters
     ----------
     distribution : Wishart
-        The first distribution.
+        The initial distribution.
     popsize_wanted : int, optional
-        Points in a generation, at least 2; by default max(4, 1 + floor(3 ln m)) for m degrees of freedom of the group.
+        Points per generation, at least 2; by default max(4, 1 + floor(3 ln m)) for m degrees of freedom of the group.
 
     Raises
     ------
@@ -123,7 +123,7 @@ class WishartSearch(Strategy):
     @cached_property
     def traits(self) -> Traits:
         first, p = self.distribution.first_dof(), self.dim
-        raised = f"dof was raised from {first:.6g} to {self.least_dof:.6g}, the least"
+        raised = f"dof was raised from {first:.6g} to {self.least_dof:.6g}, the minimum"
         return Traits(
             size=p * (p + 1) // 2,
             # fewer than other searches need, since there is no covariance to learn
@@ -154,7 +154,7 @@ class WishartSearch(Strategy):
         return replace(self, distribution=replace(self.distribution, dof=dof, structure=kind))
 
     def relocated(self, to: Relocation) -> WishartSearch | None:
-        """Begin at a sample of the first distribution, as wide as it times the factor."""
+        """Start at a sample of the initial distribution, with its width times the factor."""
         if to.place is not None or to.rng is None:
             return None
         state = self.start()
@@ -200,7 +200,7 @@ class WishartSearch(Strategy):
 
     def update(self, state: WishartSearchState, told: Ranked, out: Any = None) -> WishartSearchState:
         order = told.order
-        if len(order) < 2:  # a single point has no rank
+        if len(order) < 2:  # a single point has no meaningful rank
             return state
         constants, n = wishart_rates(len(order), self.group.dof), float(state.dof)
         step = self._natural_step(told.local, order, constants.utilities)
@@ -213,7 +213,7 @@ class WishartSearch(Strategy):
         return WishartSearchState(np.array(dof), root, path)
 
     def _natural_step(self, local: Array, order: NDArray[np.int64], utilities: Array) -> Array:
-        """N, scaled down if an entry of eta N exceeds 1: points from far away must not spoil L."""
+        """N, scaled down if an entry of eta N exceeds 1: distant points must not spoil L."""
         weights = np.empty(len(order))
         weights[order] = utilities
         y = checks.symmetric_part((weights @ local).reshape(self.shape))  # -I drops out, since the utilities sum to 0
@@ -229,7 +229,7 @@ class WishartSearch(Strategy):
     # ---- ends -------------------------------------------------------------------------------------------------
 
     def _end(self, state: WishartSearchState, first: Array) -> dict[str, str]:
-        text = f"the degrees of freedom are {MOST_DOF:g}: samples cannot come closer to the mean"
+        text = f"the degrees of freedom are {MOST_DOF:g}: samples cannot get closer to the mean"
         return {"dof": text} if float(state.dof) >= MOST_DOF else {}
 
     def view(self, state: WishartSearchState) -> StateView:

@@ -1,7 +1,7 @@
-"""Models of a function that a search consults before it evaluates: surrogates.
+"""Surrogates: models of a function that a search consults before it evaluates.
 
-`Surrogate` is what a search asks of one, `QuadraticSurrogate` the one of model="quadratic", and `register` makes one of
-your own known to files.
+`Surrogate` is their interface, `QuadraticSurrogate` is the one behind model="quadratic", and `register` lets searches
+with a surrogate of your own be saved.
 """
 
 from esgroup.surrogates.base import Axes, Minimum, Surrogate, register

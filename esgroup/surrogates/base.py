@@ -1,8 +1,8 @@
-"""What a surrogate is: a model of a function in the local coordinates z of a search, judged before it learns.
+"""The interface of a surrogate: a model of a function in the local coordinates z of a search, judged before it learns.
 
-Local coordinates are those in which samples are z ~ N(0, I). A search hands all values in the same order: new ones are
-judged against what was predicted, then learned; at the end of a generation the distribution has moved, and with it the
-coordinates. A surrogate of several functions is a state for each.
+In local coordinates samples are z ~ N(0, I). A search passes all values in the same way: it first compares new values
+with the predictions, then fits the surrogate to them; at the end of a generation the distribution moves, and the
+coordinates move with it. A surrogate of several functions has one state per function.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from esgroup.checks import Array
 from esgroup.files import objects, states
 
-UNJUDGED = 0.0, 0.0, 1.0  # the judgment of a surrogate that has predicted nothing
-FORGET = 0.7  # of judged pairs, from one frame to the next
-ERROR_RATE = 0.1  # of the mean of squared errors, for each value
+UNJUDGED = 0.0, 0.0, 1.0  # the judgment of a surrogate that has not predicted anything yet
+FORGET = 0.7  # factor on the count of judged pairs from one frame to the next
+ERROR_RATE = 0.1  # rate of the mean squared error, per value
 
 S = TypeVar("S", bound="type[Surrogate]")
 
@@ -34,7 +34,7 @@ class Axes(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """Where a surrogate is least in a ball, and what it predicts there."""
+    """The minimizer of a surrogate in a ball, and the value that it predicts there."""
 
     z: Array
     value: float
@@ -44,15 +44,15 @@ class Minimum(NamedTuple):
 class Surrogate(ABC):
     """A model of a function of z: a frozen object of sizes and constants, a dataclass if searches are to be saved.
 
-    What changes is the state, a NamedTuple of float64 arrays, which the search keeps and its files hold; where their
-    shapes change or they may hold NaN, `checked` must be replaced. Methods are pure. `judge` as it stands keeps its
-    numbers in a field `judged` of the state, an array that begins as `UNJUDGED`.
+    Everything that changes is in the state, a NamedTuple of float64 arrays that the search keeps and saves. If the
+    shapes of these arrays change or they may contain NaN, override `checked`. Methods are pure. The default `judge`
+    keeps its numbers in a field `judged` of the state, an array that starts as `UNJUDGED`.
     """
 
     dim: int  #: number of coordinates
-    #: What it is, in words.
+    #: A short description.
     about: ClassVar[str] = "surrogate"
-    #: Whether a fit is cheap enough to follow every part of a generation; else it waits for the end.
+    #: Whether a fit is cheap enough to run after every part of a generation; otherwise it runs at the end.
     fits_often: bool = True
 
     # ---- must ---------------------------------------------------------------------------------------------------
@@ -60,16 +60,16 @@ class Surrogate(ABC):
     @property
     @abstractmethod
     def capacity(self) -> int:
-        """How many of the last points `fit` is given at most."""
+        """The largest number of recent points that `fit` receives."""
 
     @property
     @abstractmethod
     def least(self) -> int:
-        """How many points it needs to be of any use."""
+        """The number of points that the surrogate needs to be useful."""
 
     @abstractmethod
     def start(self) -> Any:
-        """Return the first state, which predicts 0."""
+        """Return the initial state, which predicts 0."""
 
     @abstractmethod
     def fit(self, state: Any, z: Array, values: Array) -> Any:
@@ -77,30 +77,30 @@ class Surrogate(ABC):
 
     @abstractmethod
     def predict(self, state: Any, z: Array) -> Array:
-        """Return the values (N,) that are predicted at z (N, dim)."""
+        """Return the predicted values (N,) at z (N, dim)."""
 
     @abstractmethod
     def size(self, state: Any) -> float:
-        """Return the standard deviation of predictions for z ~ N(0, I), roughly; 0 if nothing is known."""
+        """Return the approximate standard deviation of predictions for z ~ N(0, I); 0 before the first fit."""
 
     @abstractmethod
     def minimizer(self, state: Any, radius: float) -> Minimum:
-        """Return the least prediction over |z| <= radius, as far as it can be found; no worse than that at 0."""
+        """Return the smallest prediction found for |z| <= radius, no worse than the prediction at 0."""
 
     @abstractmethod
     def moved(self, state: Any, shift: Array, turn: Array) -> Any:
-        """Return the same function in coordinates z' with z = shift + turn z', as far as it can be kept.
+        """Return the same function in coordinates z' with z = shift + turn z', as closely as possible.
 
-        `turn` is a matrix, or a vector for a diagonal one. Pairs that were judged count `FORGET` times.
+        `turn` is a matrix, or a vector if it is diagonal. The counts of judged pairs are multiplied by `FORGET`.
         """
 
     # ---- may ----------------------------------------------------------------------------------------------------
 
     def judge(self, state: Any, z: Array, values: Array, new: int) -> Any:
-        """Return the state after comparing predictions with the last `new` values, which it has not learned.
+        """Return the state after comparing predictions with the last `new` values, which it has not been fitted to.
 
-        Every new value f_i is compared with all before it: pairs that the predictions q order as the values do count 1,
-        the others -1. The mean of squared errors follows min(1, |f_i - q_i| / (size max(1, |z_i|^2 / n)))^2.
+        Every new value f_i is compared with all earlier ones: a pair counts 1 if the predictions q order it as the
+        values do, and -1 otherwise. The mean squared error follows min(1, |f_i - q_i| / (size max(1, |z_i|^2 / n)))^2.
         """
         size = self.size(state)
         if size == 0.0:
@@ -114,28 +114,28 @@ class Surrogate(ABC):
         return state._replace(judged=np.array([agreement, pairs, error]))
 
     def judgment(self, state: Any) -> Array:
-        """Return what `judge` has found: agreeing less other pairs, all pairs, the mean squared error (3,)."""
+        """Return the results of `judge` (3,): concordant minus discordant pairs, all pairs, the mean squared error."""
         return state.judged
 
     def curvature(self, state: Any) -> Axes | None:
-        """Return log lengths of the axes along which the function looks rounder, for the step of A; None: unknown.
+        """Return the log lengths and axes of a step of A that makes the function rounder; None if unknown.
 
-        A <- A V exp(L) V^T for Axes(L, V), in groups other than the full one its projection. Without it A learns from
-        ranks only.
+        A <- A V exp(L) V^T for Axes(L, V), or its projection in groups other than the full one. Without it A learns
+        from ranks only.
         """
         return None
 
     def checked(self, state: Any) -> Any:
-        """Return a state from a file if it can be one of this surrogate, else raise ValueError.
+        """Return a state loaded from a file if it is valid for this surrogate, else raise ValueError.
 
-        As it stands, every array must be finite, and of the shape that it has in the first state.
+        By default, every array must be finite and have the same shape as in the initial state.
         """
         states.same_shapes(state, self.start())
         states.all_finite(state)
         return state
 
     def tau(self, state: Any) -> float:
-        """Return Kendall's tau out of sample."""
+        """Return the out-of-sample Kendall's tau."""
         agreement, pairs, _ = self.judgment(state)
         return float(agreement / max(1.0, pairs))
 
@@ -146,5 +146,5 @@ def forgotten(judged: Array) -> Array:
 
 
 def register(cls: S) -> S:
-    """Let searches with a surrogate of your own be saved and loaded; usable as a class decorator."""
+    """Let searches with a surrogate of your own be saved and loaded; works as a class decorator."""
     return objects.register_derived(cls, Surrogate)

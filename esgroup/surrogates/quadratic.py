@@ -1,6 +1,6 @@
-"""Quadratic models of several sizes side by side, of which the one that tells right most often is used.
+"""Several quadratic models of different sizes, of which the one with the best predictions is used.
 
-From few points only few features can be told: G = g I (SPHERE) takes n + 2 points, a diagonal G (AXIAL) 2 n + 1. The G
+Few points determine only few features: G = g I (SPHERE) takes n + 2 points, a diagonal G (AXIAL) 2 n + 1. The G
 of the group is fitted to a long memory (LONG), for functions that are nearly quadratic all over it, and to a short one
 (SHORT), for all others. The constants were chosen on bbob f1-f3, f6, f8-f15 with 5, 10 and 20 coordinates, instances
 1-5; differences below 1.2 are noise there.
@@ -36,7 +36,7 @@ _LARGEST = 1e140  # times n^2: the size of a model beyond which squares of what 
 
 
 class QuadraticState(NamedTuple):
-    """The models, and what is known of them."""
+    """The models, and how well they predict."""
 
     constants: Array  # (4,): c of every model,
     slopes: Array  # (4, n): b,
@@ -63,7 +63,7 @@ class QuadraticSurrogate(Surrogate):
     Parameters
     ----------
     group : Group
-        Where the root of the search lies: full, diagonal, block triangular or Heisenberg.
+        The group of the root of the search: full, diagonal, block triangular or Heisenberg.
     """
 
     about = "quadratic model"
@@ -111,7 +111,7 @@ class QuadraticSurrogate(Surrogate):
         return QuadraticState(*models, np.array([UNJUDGED] * 4), np.zeros(()), np.zeros(()))
 
     def _fitted(self, seen: float) -> list[int]:
-        """The models that are fitted after so many values; those with few features only until the memory is full."""
+        """The models that are fitted after this many values; those with few features only until the memory is full."""
         n, few_until = self.dim, round(_FEW * self.support.features)
         few = [kind for kind, least in ((SPHERE, n + 2), (AXIAL, 2 * n + 1)) if least <= seen < few_until]
         if self.support.diagonal and AXIAL in few:
@@ -119,14 +119,14 @@ class QuadraticSurrogate(Surrogate):
         return few + ([LONG, SHORT] if seen >= n + 2 else [])
 
     def _keep(self, state: QuadraticState, number: int, model: Quadratic) -> None:
-        """Write a model; one that is beyond all numbers, as after values that differ by 1e100 times, begins anew."""
+        """Write a model, or reset it if it overflows, for example if values differ by a factor of 1e100."""
         size = abs(model.constant) + float(np.abs(model.slope).sum()) + float(np.abs(model.curvature).sum())
         if not size < _LARGEST * self.dim**2:
             model, state.judged[number] = Quadratic(0.0, np.zeros(self.dim), np.zeros(self.support.shape)), UNJUDGED
         state.constants[number], state.slopes[number], state.curvatures[number] = model
 
     def _chosen(self, state: QuadraticState) -> QuadraticState:
-        """Use the model with the highest tau, of equal ones that with the least error, of these the first."""
+        """Use the model with the highest tau; ties go to the smaller error, then to the first."""
         fitted = self._fitted(state.seen.item())
         if not fitted:
             return state
@@ -137,7 +137,7 @@ class QuadraticSurrogate(Surrogate):
     # ---- values -------------------------------------------------------------------------------------------------
 
     def judge(self, state: QuadraticState, z: Array, values: Array, new: int) -> QuadraticState:
-        """Judge every model, also those that are not used, and choose one."""
+        """Judge every model, including unused ones, and choose one."""
         judged, fitted = state.judged.copy(), np.array(self._fitted(state.seen.item()), dtype=np.int64)
         models = state.constants, state.slopes, state.models.rows
         kernels.judge(z, values, len(values) - new, fitted, *models, ERROR_RATE, judged)
@@ -191,7 +191,7 @@ class QuadraticSurrogate(Surrogate):
     def curvature(self, state: QuadraticState) -> Axes | None:
         """L = clip(0.4 (-log(e) / 2 - mean), -1, 1) along the axes of the Hessian H = V diag(e) V^T.
 
-        The e are mixed with their mean while there are few values, and have a floor of the size of the error.
+        While there are few values, the e are mixed with their mean; their floor has the size of the error.
         """
         model, p = state.model, self.support.features
         axes, count = model.axes(), int(state.seen)

@@ -1,4 +1,4 @@
-"""A log density that is a prior and a sum over data, estimated from a few of the data at a time."""
+"""A log density that consists of a prior and a sum over data, estimated from batches of the data."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Arrays = tuple[NDArray[Any], ...]
 
 @dataclass(frozen=True, eq=False)
 class Likelihood:
-    """The log likelihood of some data with its derivatives, each a sum over the data that it is given.
+    """The log likelihood of data and its derivatives, each a sum over the rows it is given.
 
     Parameters
     ----------
     fun : callable
-        fun(x, *batch) is the log likelihood of a batch at the point x: a sum, not a mean, over the rows of its arrays.
+        fun(x, *batch) returns the log likelihood of a batch at the point x: a sum, not a mean, over its rows.
     jac : callable or True, optional
-        Its gradient jac(x, *batch); True says that fun returns (value, gradient).
+        Its gradient jac(x, *batch); True if fun returns (value, gradient).
     hessp : callable, optional
         The product of its Hessian with a vector, hessp(x, v, *batch).
     hess : callable, optional
@@ -82,10 +82,10 @@ class Likelihood:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Arrays with the same first axis, the rows of which are taken in batches of `size`.
+    """Arrays with the same first axis, whose rows are used in batches of `size`.
 
-    Every epoch is a new permutation of the rows, cut into batches; rows that do not fill a batch are left out for this
-    epoch. So every batch is a uniformly random set of `size` rows, and those of an epoch are disjoint.
+    Every epoch is a new permutation of the rows, split into batches; rows that do not fill a batch are left out of
+    this epoch. So every batch is a uniformly random set of `size` rows, and the batches of an epoch are disjoint.
     """
 
     arrays: Arrays
@@ -101,11 +101,11 @@ class Dataset:
 
     @property
     def weight(self) -> float:
-        """What the sum over a batch is multiplied with, so that its mean is the sum over all data."""
+        """The factor on the sum over a batch that makes its mean the sum over all data."""
         return len(self) / self.size
 
     def batch(self, number: int, seed: int) -> Arrays:
-        """The batch of an iteration: a function of its number and of the seed alone, so that nothing need be kept."""
+        """The batch of an iteration: a function of the iteration number and the seed only, so nothing is stored."""
         if self.size == len(self):
             return self.arrays
         epoch, place = divmod(number, self.batches)
@@ -113,13 +113,13 @@ class Dataset:
         return tuple(array[rows] for array in self.arrays)
 
     def chunks(self) -> list[Arrays]:
-        """All data in order, in parts of at most the size of a batch."""
+        """All data in order, in chunks of at most the batch size."""
         starts = range(0, len(self), self.size)
         return [tuple(array[start : start + self.size] for array in self.arrays) for start in starts]
 
     @cached_property
     def checksum(self) -> int:
-        """Of the contents, the types and the shapes."""
+        """A checksum of the contents, types and shapes."""
         total = 0
         for array in self.arrays:
             total = zlib.crc32(f"{array.dtype.str}{array.shape}".encode(), total)
@@ -133,14 +133,14 @@ def _permutation(rows: int, seed: int, epoch: int) -> NDArray[np.intp]:
 
 
 def make_dataset(data: Any, batch_size: Any) -> Dataset:
-    """Check data and the size of batches.
+    """Check the data and the batch size.
 
     Parameters
     ----------
     data : array_like or tuple of array_like
         One array, or several with the same first axis.
     batch_size : int or None
-        The rows of a batch; None takes all.
+        Number of rows in a batch; None: all.
     """
     parts = data if isinstance(data, tuple) else (data,)
     if not parts:
@@ -183,7 +183,7 @@ class DataTarget:
     likelihood : Likelihood or RowFunction
         The log likelihood of a batch.
     data : Dataset
-        The data, and how they are cut into batches.
+        The data, and how they are split into batches.
     counts : Counts
         Evaluations of the likelihood, on one batch each.
     """
@@ -195,13 +195,13 @@ class DataTarget:
 
     @cached_property
     def function(self) -> Values:
-        """The one of prior and likelihood of which less is known."""
+        """The prior or the likelihood, whichever has fewer derivatives."""
         kinds = (Gradients, Products, Hessians)
         return min(self.prior.function, self._first.function, key=lambda f: sum(isinstance(f, kind) for kind in kinds))
 
     @property
     def knows_diagonal(self) -> bool:
-        """Whether the diagonal of the Hessian is known of both."""
+        """Whether the diagonal of the Hessian is known for both."""
         return self.prior.knows_diagonal and self._first.knows_diagonal
 
     @property
@@ -211,12 +211,12 @@ class DataTarget:
 
     @property
     def takes_batches(self) -> bool:
-        """Whether a batch is less than all data."""
+        """Whether a batch is smaller than the data."""
         return self.data.size < len(self.data)
 
     @cached_property
     def _first(self) -> Target:
-        """The likelihood of the first chunk, which says what is known of it."""
+        """The likelihood of the first chunk, which shows what derivatives it has."""
         return self._likelihood(self.data.chunks()[0])
 
     def _likelihood(self, batch: Arrays) -> Target:
@@ -228,7 +228,7 @@ class DataTarget:
         return replace(target, function=replace(target.function, counts=self.counts))
 
     def parts(self, number: int, seed: int) -> list[tuple[Target, float]]:
-        """Prior and likelihood with their weights, the likelihood of the batch of an iteration."""
+        """Prior and likelihood with their weights; the likelihood is that of the iteration's batch."""
         return [(self.prior, 1.0), (self._likelihood(self.data.batch(number, seed)), self.data.weight)]
 
     def values(self, x: Array) -> Array:
@@ -240,14 +240,14 @@ class DataTarget:
 
 
 def make_data_target(prior: Target, likelihood: Any, data: Any, batch_size: Any) -> DataTarget:
-    """The target of a prior and of a likelihood of data.
+    """The target of a prior and a likelihood.
 
     Parameters
     ----------
     prior : Target
         The negative log prior.
     likelihood : callable, Likelihood or RowFunction
-        The log likelihood of a batch; a callable has values only.
+        The log likelihood of a batch; a plain callable provides values only.
     data, batch_size
         As in `fit_posterior`.
     """
@@ -263,5 +263,5 @@ def make_data_target(prior: Target, likelihood: Any, data: Any, batch_size: Any)
         if known == [True, False]:
             raise ValueError(f"likelihood must have {argument}= as logp does: Likelihood(fun, {argument}=...)")
         if known == [False, True]:
-            raise ValueError(f"{argument} must be given for logp, the log prior, as it is known of the likelihood")
+            raise ValueError(f"{argument} must be given for logp, the log prior, because the likelihood has it")
     return target

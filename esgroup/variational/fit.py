@@ -28,14 +28,14 @@ from esgroup.variational.schedule import (
     window_summary,
 )
 
-MOST_FAILURES = 10  # iterations in a row without a finite answer
+MOST_FAILURES = 10  # iterations in a row without finite values
 MOST_RETREATS = 8
-GROWTH = 1e8  # growth of means or standard deviations beyond which a fit is given up
-UNBOUNDED = "the approximation has grown without limits: logp may be unbounded, or not integrable"
-UNRESOLVED = "the approximation has become narrower than the rounding of its mean: measure x from near there"
-SINGULAR = "the approximation has become singular: logp may be unbounded, or not integrable"
+GROWTH = 1e8  # growth of means or standard deviations beyond which a fit ends
+UNBOUNDED = "the approximation grew without bound: logp may be unbounded or not integrable"
+UNRESOLVED = "the approximation is narrower than the rounding error of its mean: move the origin of x close to the mean"
+SINGULAR = "the approximation became singular: logp may be unbounded or not integrable"
 NOT_FINITE = f"logp or its derivatives were not finite in {MOST_FAILURES} iterations in a row"
-FALLING = "the ELBO fell repeatedly: the estimator may be too noisy, take more samples"
+FALLING = "the ELBO fell repeatedly: the estimator may be too noisy; take more samples"
 
 
 class BestWindow(NamedTuple):
@@ -48,14 +48,14 @@ class BestWindow(NamedTuple):
 
 @dataclass
 class Fit:
-    """A fit while it runs: the one object that changes. A callback of `fit_posterior` receives it.
+    """A running fit, the only mutable object. A callback of `fit_posterior` receives it.
 
     Attributes
     ----------
     objective : VariationalObjective
-        What is minimized: L = -ELBO, with the mixture, the target and the estimator.
+        The objective L = -ELBO, with the mixture, the target and the estimator.
     schedule : FitSchedule
-        How the rate changes and when the fit has converged.
+        Decides how the rate changes and when the fit has converged.
     rng : numpy.random.Generator
         The source of all random numbers.
     state : MixtureState
@@ -69,25 +69,25 @@ class Fit:
     nit : int
         The number of iterations so far.
     failures, skipped : int
-        Iterations without a finite answer: in a row just now, and in all.
+        Iterations without finite values: currently in a row, and in total.
     retreats : int
         How often the fit returned to the best state.
     elbo, elbo_stderr : float
         The mean ELBO of the current window, and the standard error of the last complete one.
     last : WindowSummary or None
-        What the last complete window said.
+        Summary of the last complete window.
     averaged : MixtureState or None
-        The parameters averaged over the last window, if that was noise.
+        The parameters averaged over the last window, if its steps were noise.
     middle : MixtureState or None
         The state in the middle of the current window.
     traveling : bool
-        Whether the steps of the last window led somewhere.
+        Whether the last window made progress.
     converged : bool
         Whether the fit has converged.
     message : str
         Why the fit ended; empty while it runs.
     allowed : context manager
-        The context within which an interrupt may come.
+        The context in which interrupts are allowed.
     reach : ndarray, shape (K,)
         How far the mean of each component may move, see `next_reach`.
     first_scale : float
@@ -132,7 +132,7 @@ class Fit:
     # ---- one iteration --------------------------------------------------------------------------------------------
 
     def iterate(self) -> None:
-        """Make one step of all components and judge the window if it is complete; undone if it is interrupted."""
+        """Make one step of all components and judge the window if it is complete; an interrupt undoes the step."""
         with self._all_or_nothing():
             try:
                 self._try_step()
@@ -142,7 +142,7 @@ class Fit:
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """After an exception everything is as before, random numbers and counts included."""
+        """Restore everything after an exception, including random numbers and counts."""
         counts = self.objective.target.counts
         own, random, counted = dict(vars(self)), self.rng.bit_generator.state, dict(vars(counts))
         try:
@@ -201,7 +201,7 @@ class Fit:
         self.elbo, self.elbo_stderr = found.elbo, found.stderr
         if found.elbo > self.best.elbo:
             self.best = BestWindow(self.middle or self.state, found.elbo, found.stderr)
-        gap = self.best.elbo - found.elbo  # is it more than noise can explain?
+        gap = self.best.elbo - found.elbo  # more than noise can explain?
         if gap > SURE * math.hypot(found.stderr, self.best.stderr) + max(1.0, self.schedule.tol):
             self._retreat(FALLING)
             return
@@ -223,15 +223,15 @@ class Fit:
             self.rate /= 2
         elif verdict == "converged":
             self.converged = True
-            self.message = f"the remaining noise costs less than tol = {self.schedule.tol:g}"
+            self.message = f"the loss due to noise is below tol = {self.schedule.tol:g}"
         self.last, self.window = found, empty_window(mixture, self.state)
 
     def _agrees_with(self, before: MixtureState | None) -> bool:
-        """Whether the average is that of the window before, but for a loss of tol.
+        """Whether the average agrees with that of the window before, up to a loss of tol.
 
-        The rate was twice as large before, and losses fall with the rate. Where they are noise, which is independent,
-        the difference is the sum of both, at least twice what is lost now. Where they are a bias because the parameters
-        wander, which falls as the rate does or faster, it is at least what is lost now.
+        The rate was twice as large before, and losses fall with the rate. If they are independent noise, the difference
+        is the sum of both, at least twice the current loss. If they are a bias because the parameters wander, which
+        falls at least as fast as the rate, the difference is at least the current loss.
         """
         if before is None or self.averaged is None:
             return self.averaged is None  # without noise there is nothing to compare
@@ -241,7 +241,7 @@ class Fit:
         return float(np.exp(self.averaged.log_weights) @ gaps) <= self.schedule.tol
 
     def refine(self) -> None:
-        """Continue a fit that has converged for a larger tol: what was small enough then may be noise now."""
+        """Continue a fit that converged with a larger tol: noise that was acceptable then may be too large now."""
         self.converged, self.message = False, ""
         if self.last is not None and self.last.noise_of_average > self.schedule.tol:
             self.rate /= 2
@@ -249,12 +249,12 @@ class Fit:
     # ---- the result -------------------------------------------------------------------------------------------------
 
     def result(self, draws: int) -> tuple[MixtureState, ElboEstimate]:
-        """The best of the candidates, compared by the same random numbers.
+        """The best of the candidates, compared with the same random numbers.
 
         Parameters
         ----------
         draws : int
-            Values of logp for each candidate.
+            Number of values of logp for each candidate.
 
         Returns
         -------
@@ -272,7 +272,7 @@ class Fit:
         return candidates[best], found[best]
 
     def _candidates(self) -> list[MixtureState]:
-        """The current state, the average of the last window and the best window, as far as they differ."""
+        """The current state, the average of the last window and the best window, without duplicates."""
         others = [self.averaged, self._average_so_far(), None if self.converged else self.best.state]
         candidates = [self.state]
         for state in others:
@@ -291,12 +291,12 @@ def _are_equal(state: MixtureState, other: MixtureState) -> bool:
 
 
 def _widest(mixture: Mixture, state: MixtureState) -> float:
-    """The largest standard deviation of a coordinate under a component."""
+    """The largest standard deviation of a variable under a component."""
     return math.sqrt(component_variances(mixture, state).max())
 
 
 def _is_unresolved(mixture: Mixture, state: MixtureState) -> bool:
-    """Whether a standard deviation of a component no longer changes its mean: its samples are all the same."""
+    """Whether a standard deviation of a component is lost in the rounding of its mean: its samples are all equal."""
     return bool((state.means + np.sqrt(component_variances(mixture, state)) == state.means).any())
 
 

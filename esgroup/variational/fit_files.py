@@ -1,4 +1,4 @@
-"""What a fit writes: its checkpoint, its history as JSON lines, and a line of progress on a terminal."""
+"""The output of a fit: its checkpoint, its history as JSON lines, and a progress line on the terminal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from esgroup.variational.schedule import WindowSummary
 KIND = "posterior"  # of checkpoints
 HISTORY_FORMAT = 1
 MOST_COORDINATES = 100  # of the mean, in a line of the history
-# attributes of a fit that are in the header of a checkpoint as they are
+# attributes of a fit that are stored in the header of a checkpoint unchanged
 _KEPT = ("nit", "failures", "skipped", "retreats", "rate", "traveling", "converged", "message")
 
 
@@ -37,7 +37,7 @@ _KEPT = ("nit", "failures", "skipped", "retreats", "rate", "traveling", "converg
 
 
 class FitWriter(CheckpointWriter[Fit]):
-    """Writes the checkpoint of a fit: everything its future depends on, as JSON and arrays."""
+    """Writes the checkpoint of a fit: everything it needs to continue, as JSON and arrays."""
 
     def contents(self, kept: Fit) -> Contents:
         """The kind of file, its header and its arrays."""
@@ -63,12 +63,12 @@ class FitWriter(CheckpointWriter[Fit]):
 
 
 def resume_from(path: files.Path | None, fit: Fit) -> None:
-    """Bring a fit that has not started to where its checkpoint was written.
+    """Restore a fit that has not started from its checkpoint.
 
     Raises
     ------
     ValueError
-        If there is no path, or if the checkpoint is of another fit.
+        If there is no path, or if the checkpoint belongs to another fit.
     FileNotFoundError
         If there is no such file.
     """
@@ -82,7 +82,7 @@ def resume_from(path: files.Path | None, fit: Fit) -> None:
 
 
 def _identity(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
-    """What must match for a resume; tol and limits need not."""
+    """What must match to resume; tol and the limits may differ."""
     register_all()
     family, arrays = objects.describe(fit.objective.mixture, "family")
     rate, estimator = fit.schedule.rate, repr(fit.objective.estimator)
@@ -93,7 +93,7 @@ def _identity(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
 
 
 def _difference(header: dict[str, Any], arrays: files.Arrays, fit: Fit) -> str | None:
-    """What differs between a checkpoint and a fit, None if nothing does."""
+    """What differs between a checkpoint and a fit; None if nothing does."""
     means = np.shape(arrays.get("state/means", fit.state.means))
     if len(means) == 2 and means[0] == fit.objective.mixture.count == 1 and means[1] != fit.objective.mixture.dim:
         return "length of x0"
@@ -110,7 +110,7 @@ def _difference(header: dict[str, Any], arrays: files.Arrays, fit: Fit) -> str |
 
 
 def _restore(fit: Fit, header: dict[str, Any], arrays: files.Arrays) -> None:
-    """Set a fit to the contents of a checkpoint; one that had converged for a larger tol continues."""
+    """Set a fit to the contents of a checkpoint; one that converged with a larger tol continues."""
 
     def stored(name: str, model: Any) -> Any:
         found = rebuilt(name, arrays, model)
@@ -139,7 +139,7 @@ def _restore(fit: Fit, header: dict[str, Any], arrays: files.Arrays) -> None:
 
 
 class FitProgress(Progress):
-    """The live line of a fit of at most `max_iters` iterations on a terminal."""
+    """The live progress line of a fit of at most `max_iters` iterations on a terminal."""
 
     def __init__(self, max_iters: int) -> None:
         super().__init__()
@@ -168,10 +168,10 @@ class FitHistory(Observer):
     Parameters
     ----------
     path : path-like
-        The file. Another history is replaced; any other file is refused.
+        The file. An existing history is overwritten; any other file is an error.
     append : bool
-        Continue the file of an earlier run after the iterations of the fit: lines of later ones, which no checkpoint
-        knows of, are cut off because they will be written again.
+        Append to the file of an earlier run. Lines of later iterations than the fit's, which no checkpoint contains,
+        are cut off because they will be written again.
     """
 
     def __init__(self, path: str | PathLike[str], append: bool) -> None:
@@ -194,7 +194,7 @@ class FitHistory(Observer):
             raise
 
     def generation(self, run: Fit) -> None:
-        """Add the iteration that was just completed."""
+        """Write the iteration that was just completed."""
         counts = run.objective.target.counts
         line = {
             "nit": run.nit,
@@ -204,7 +204,7 @@ class FitHistory(Observer):
             **{name: getattr(counts, name) for name in ("nfev", "njev", "nhvp")},
             "mean": run.objective.mixture.mean(run.state)[:MOST_COORDINATES].tolist(),
         }
-        self._file.write(json.dumps(line, allow_nan=False) + "\n")  # a full disk gives a warning
+        self._file.write(json.dumps(line, allow_nan=False) + "\n")  # a full disk causes a warning
 
     def ends(self, run: Fit, error: BaseException | None) -> None:
         """Close the file."""
@@ -212,7 +212,7 @@ class FitHistory(Observer):
 
 
 def _number(value: float) -> float | None:
-    """Convert to a number that JSON can hold; NaN and infinity become None."""
+    """Convert to a number that JSON can represent; NaN and infinity become None."""
     return value if math.isfinite(value) else None
 
 
@@ -229,7 +229,7 @@ def _cut_after(path: Path, nit: int) -> None:
 
 
 def _is_kept(text: bytes, nit: int) -> bool:
-    """Whether a line is complete and of an iteration up to `nit`."""
+    """Whether a line is complete and belongs to an iteration up to `nit`."""
     try:
         line = json.loads(text) if text.endswith(b"\n") else None
     except (ValueError, RecursionError):  # written in part, or damaged

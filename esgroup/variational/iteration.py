@@ -1,8 +1,8 @@
 """One natural gradient of L = E_q[f + gamma log q] for all components, with an estimate of -L.
 
-An estimator requests values and derivatives of l = f + gamma log q at one point after another, for one Gaussian. Which
-points these are does not depend on the answers. So it is run twice with the same random numbers: first to record its
-requests, which are then answered all at once, in a few calls for all points of all components; then with the answers.
+An estimator requests values and derivatives of l = f + gamma log q at one point after another, for one Gaussian. The
+points do not depend on the answers. So the estimator runs twice with the same random numbers: first to record its
+requests, which are then answered together, in a few calls for all points of all components; then with the answers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EXTRA_DRAWS = 10  # draws of a component for the ELBO if the estimator itself dr
 
 Kind = Literal["values", "gradients", "products", "diagonals", "hessians"]
 Of = Literal["f", "q", "both"]
-Source = tuple[TargetAt | LogDensity, Of, float]  # a part of l, what it is a part of, and its weight
+Source = tuple[TargetAt | LogDensity, Of, float]  # a part of l, what it belongs to, and its weight
 
 
 class GradientEstimate(NamedTuple):
@@ -39,7 +39,7 @@ class GradientEstimate(NamedTuple):
 
 
 class ElboEstimate(NamedTuple):
-    """An estimate of -L with its standard error, and the number of draws at which logp was not finite."""
+    """An estimate of -L with its standard error, and the number of draws where logp was not finite."""
 
     elbo: float
     stderr: float
@@ -74,12 +74,12 @@ class VariationalObjective:
         rng : numpy.random.Generator
             The source of the samples.
         number, seed : int
-            The number of the iteration and the seed of the batches, which together say which data are taken.
+            The number of the iteration and the seed of the batches, which together determine the data.
 
         Returns
         -------
         GradientEstimate or None
-            None if a requested number is not finite; the random numbers are spent all the same.
+            None if a requested number is not finite; the random numbers are used up anyway.
         """
         parts = self.target.parts(number, seed)
         if self.mixture.count == 1 and type(self.estimator) in (Stein, Pathwise) and self._estimator_draws:
@@ -113,7 +113,7 @@ class VariationalObjective:
     ) -> GradientEstimate | None:
         """The same for one component and compiled functions, which compute all points of a request at once anyway.
 
-        The Hessian of log q is constant for one Gaussian, and the estimator knows what it adds to a step by Stein; its
+        The Hessian of log q is constant for one Gaussian, and the estimator knows its contribution to a Stein step; its
         gradients at pairs of points mean +- A z cancel.
         """
         gaussian, own = self.mixture.components[0], self.mixture.component_states(state)[0]
@@ -135,7 +135,7 @@ class VariationalObjective:
     ) -> tuple[list[Step], list[Indices]]:
         """The steps of all components, and the indices of the points that are draws of each.
 
-        Before requests are answered the steps mean nothing, and afterwards the indices.
+        The steps are meaningless before the requests are answered, the indices afterwards.
         """
         steps, draws = [], []
         function = recording_function(requests, self.target)
@@ -166,7 +166,7 @@ class VariationalObjective:
 
 
 class DerivativeRequest(NamedTuple):
-    """Of what is requested, f, log q or l, and at which points; `vectors` are for products only."""
+    """What is requested, of f, log q or l, and at which points; `vectors` are for products only."""
 
     of: Of
     indices: Indices
@@ -213,7 +213,7 @@ class RecordedRequests:
         return {"values": (n,), "hessians": (n, self._dim, self._dim)}.get(kind, (n, self._dim))
 
     def answer(self, sources: list[Source]) -> bool:
-        """Answer all requests, and start again with the first; returns whether all answers are finite."""
+        """Answer all requests and start over with the first; returns whether all answers are finite."""
         finite = True
         for kind, requests in self._recorded.items():
             lengths = [len(request.indices) for request in requests]
@@ -225,7 +225,7 @@ class RecordedRequests:
                 asked = np.repeat([request.of in (name, "both") for request in requests], lengths)
                 if asked.any():
                     total[asked] += weight * getattr(source, kind)(*(rows[asked] for rows in given))
-            if kind == "hessians":  # where f and log q cancel, rounding is all that is left
+            if kind == "hessians":  # where f and log q cancel, only rounding errors are left
                 total = (total + total.swapaxes(1, 2)) / 2
             finite = finite and bool(np.isfinite(total).all())
             self._answers[kind] = iter(np.split(total, np.cumsum(lengths)[:-1]))
@@ -236,7 +236,7 @@ class RecordedRequests:
 
 
 def recording_function(requests: RecordedRequests, target: Target | DataTarget) -> Values:
-    """l = f + weight log q for an estimator, with the derivatives that are known of f: evaluations become requests."""
+    """l = f + weight log q for an estimator, with the same derivatives as f: evaluations become requests."""
 
     def rows(kind: Kind) -> Callable[[Array], Array]:
         return lambda points: requests.request(kind, "both", points)
@@ -263,7 +263,7 @@ def recording_function(requests: RecordedRequests, target: Target | DataTarget) 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Symmetric(Hessians):
-    """Hessians that need no check: `RecordedRequests` makes them symmetric, all at once."""
+    """Hessians that need no check: `RecordedRequests` makes all of them symmetric at once."""
 
     def hessian(self, x: Array) -> Array:
         return np.asarray(self.hess(x))
@@ -271,7 +271,7 @@ class _Symmetric(Hessians):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Unchecked(Products):
-    """Products that are requests, whose shapes are right: there are many."""
+    """Products that are requests. Their shapes are correct, and there are many, so nothing is checked."""
 
     def products(self, x: Array, rows: Array) -> Array:
         return np.asarray(self.hessp(x, rows))
@@ -288,7 +288,7 @@ class _Probed(_Unchecked):
         return self.of_f.diagonal(x, rng) + self.of_q(x)
 
 
-# ---- l as a function that is computed at once -----------------------------------------------------------------------
+# ---- l as a function that is computed directly ---------------------------------------------------------------------
 
 
 class _NotFiniteError(Exception):

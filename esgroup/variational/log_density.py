@@ -1,6 +1,6 @@
 """The two functions of a fit, f = -logp and log q, with their derivatives at many points at once.
 
-Both are evaluated at the rows of one array of points; callers name rows by their indices and may name one twice.
+Both are evaluated at the rows of one array of points; callers select rows by index and may repeat one.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from esgroup.gradients.rows import RowFunction
 Indices = NDArray[np.intp]
 Function = Callable[..., Any]
 
-# A component with a smaller responsibility at a point is left out there: far below rounding, whatever its curvature.
-# In many dimensions components hardly overlap, and this leaves one or two of them at a point.
+# A component with a smaller responsibility at a point is ignored there: far below rounding, whatever its curvature.
+# In high dimensions components hardly overlap, so one or two of them remain at each point.
 NEGLIGIBLE = 1e-40
 
 
@@ -46,15 +46,15 @@ NEGLIGIBLE = 1e-40
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """f = -logp with the derivatives that are known of it.
+    """f = -logp with its known derivatives.
 
     Attributes
     ----------
     function : Values
         Evaluates f and counts the evaluations; its class says which derivatives are known.
     hessp, hess, hess_diag : callable or None
-        Second derivatives of f that take rows of points, if there are any; `hessp(x, v)` takes pairs of rows. They are
-        used in the place of those of the function.
+        Second derivatives of f that take rows of points, if available; `hessp(x, v)` takes pairs of rows. They
+        replace those of the function.
     paired : bool
         Whether one call of logp returns value and gradient.
     """
@@ -75,7 +75,7 @@ class Target:
 
     @property
     def knows_diagonal(self) -> bool:
-        """Whether the diagonal of the Hessian is known, so that it need not be estimated."""
+        """Whether the diagonal of the Hessian is known and need not be estimated."""
         known = self.function
         return isinstance(known, Hessians) or (isinstance(known, Products) and known.hess_diag is not None)
 
@@ -84,16 +84,16 @@ class Target:
         return self.function.values(x)
 
     def parts(self, number: int, seed: int) -> list[tuple[Target, float]]:
-        """Targets whose sum, with these weights, is f: itself, in every iteration and for every seed of batches."""
+        """Targets and weights whose weighted sum is f: here f itself, in every iteration and for every seed."""
         return [(self, 1.0)]
 
 
 class TargetAt:
-    """f and its derivatives at the rows of x, named by their indices; each value is computed once."""
+    """f and its derivatives at the rows of x, selected by index; each value is computed once."""
 
     def __init__(self, target: Target, x: Array) -> None:
         self._target, self._x = target, x
-        self._function: Any = target.function  # with the derivatives that are asked for, as `Estimator.check` says
+        self._function: Any = target.function  # has the requested derivatives: see `Estimator.check`
         self._dim = target.function.dim
         self._values = np.zeros(len(x))
         self._known = np.zeros(len(x), dtype=bool)
@@ -116,11 +116,11 @@ class TargetAt:
             self._values[rows], once = known.values_and_gradients(self._x[rows])
             self._known[rows] = True
             return once[back]
-        if known.vectorized:  # the function remembers its last rows: take their values first, each row once
+        if known.vectorized:  # the function caches its last rows: take their values first, each row once
             self.values(rows)
             return known.gradients(self._x[rows])[back]
         found = np.empty((len(indices), known.dim))
-        for i, index in enumerate(indices):  # both of one point together: the last pair is remembered
+        for i, index in enumerate(indices):  # both of one point together: the last pair is cached
             self.values(indices[i : i + 1])
             found[i] = known.gradient(self._x[index])
         return found
@@ -177,19 +177,19 @@ def make_target(
     vectorized: bool = False,
     name: str = "logp",
 ) -> Target:
-    """The target of a log density with the derivatives that are given, all of one point or all of rows.
+    """The target of a log density with the given derivatives, either all of one point or all of rows.
 
     Parameters
     ----------
     logp : callable or Values
-        The log density, up to a constant; or a function with all that is known of it, made by `jax_function`,
-        `torch_function` or `as_function`.
+        The log density, up to a constant; or a function with its derivatives, made by `jax_function`, `torch_function`
+        or `as_function`.
     dim : int
-        The number of coordinates.
+        The number of variables.
     jac, hessp, hess, hess_diag, hessp_vectorized, vectorized
         As in `fit_posterior`.
     name : str
-        What errors call the log density.
+        The name of the log density in error messages.
     """
     given = {"jac": jac, "hessp": hessp, "hess": hess, "hess_diag": hess_diag}
     if isinstance(logp, Values):
@@ -212,13 +212,13 @@ def make_target(
         return Target(_negative(as_function(fun, dim, hessp_vectorized=hessp_vectorized, **given), name), paired=paired)
     if hessp_vectorized:
         raise ValueError("hessp_vectorized must be False if vectorized=True, where hessp takes pairs of rows, got True")
-    # second derivatives of rows are taken from the target: the function only says that they are known
+    # second derivatives of rows come from the target: the function only records that they are known
     of_rows = as_function(fun, dim, vectorized=True, **given)
     return Target(_negative(of_rows, name), _negated(hessp), _negated(hess), _negated(hess_diag), paired)
 
 
 def _negative(function: Values, name: str) -> Values:
-    """Minus a function, with all that is known of it; `name` is what errors call it."""
+    """The negative of a function, with its derivatives; `name` is its name in error messages."""
     if isinstance(function, RowFunction):
         return function.negated()
 
@@ -287,7 +287,7 @@ class LogDensity:
 
     @cached_property
     def _near(self) -> list[Indices]:
-        """For every component the rows at which its responsibility is not negligible."""
+        """For every component, the rows where its responsibility is not negligible."""
         return [np.flatnonzero(column > NEGLIGIBLE) for column in self.shares.T]
 
     @cached_property
@@ -357,6 +357,6 @@ def variances(gaussian: Gaussian, state: State, *, inverted: bool = False) -> Ar
 
 
 def component_variances(mixture: Mixture, state: MixtureState) -> Array:
-    """The variances of the coordinates under every component, (K, dim)."""
+    """The variances of the variables under every component, (K, dim)."""
     members = zip(mixture.components, mixture.component_states(state), strict=True)
     return np.array([variances(gaussian, own) for gaussian, own in members])

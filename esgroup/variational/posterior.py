@@ -1,4 +1,4 @@
-"""Variational inference as one call, and its result: a distribution in place of the posterior."""
+"""Variational inference as one call, and its result: an approximation of the posterior."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ from esgroup.variational.schedule import FitSchedule
 
 SAMPLES = 10  # draws of a component per iteration, by default
 SAMPLES_OF_VALUES = 40  # the same for estimates from values only
-SAMPLES_OF_BATCHES = 4  # the same if data come in batches: there the noise is that of the batch
+SAMPLES_OF_BATCHES = 4  # the same with batches of data, whose noise dominates
 MAX_ITERS = 2000  # by default; with batches
-MAX_EPOCHS = 400  # if these are more
+MAX_EPOCHS = 400  # if that is more
 ELBO_SAMPLES = 1000  # values of logp for the ELBO, by default
-ELBO_SAMPLES_OF_BATCHES = 100  # with batches: all data for each
+ELBO_SAMPLES_OF_BATCHES = 100  # with batches: each uses all data
 RATE = 0.5  # the first step size of a single Gaussian, by default
 # The first step size of several components, by default. In heavy tails the Hessian has the wrong sign at most points,
-# and an axis of a component can run away; a small rate makes that rarer, but does not exclude it with few samples. On
+# and an axis of a component can diverge; a small rate makes that rarer but does not rule it out with few samples. On
 # mixtures of Student's t distributions (20 variables, 10 full components, Stein) it happened with 4 samples at 0.5 and
-# at 0.1, and in none of four fits with 10 samples at 0.1, nor in four with Pathwise.
+# at 0.1, but in none of four fits with 10 samples at 0.1, nor in four with Pathwise.
 RATE_OF_SEVERAL = 0.1
-MOVING = "the mean is still moving: start nearer, e.g. at the minimum of -logp, or allow more iterations"
+MOVING = "the mean is still moving: start closer, e.g. at the minimum of -logp, or allow more iterations"
 PANELS = 9  # of a figure of marginals, by default
 COLUMNS = 3
-REACH = 4.0  # standard deviations on both sides of the mean that a panel shows
+REACH = 4.0  # standard deviations that a panel shows on each side of the mean
 
 
 @checks.explained
@@ -81,22 +81,22 @@ def fit_posterior(
     resume: bool = False,
     history: files.Path | None = None,
 ) -> Posterior:
-    """Fit a Gaussian or a mixture of Gaussians with structure to the density exp(logp), which need not be normalized.
+    """Fit a structured Gaussian or mixture of Gaussians to the density exp(logp), which need not be normalized.
 
-    It maximizes the ELBO E_q[logp] - gamma E_q[log q] over the parameters of `family` by natural-gradient steps
-    (paper, sections 3 and 4). With `likelihood` and `data`, logp is the log prior, and what is fitted is the posterior;
-    the log likelihood, a sum over the data, may be estimated from a batch of them at a time.
+    The fit maximizes the ELBO E_q[logp] - gamma E_q[log q] over the parameters of `family` by natural-gradient steps
+    (paper, sections 3 and 4). With `likelihood` and `data`, logp is the log prior, and the posterior is fitted; the log
+    likelihood, a sum over the data, can be estimated from one batch at a time.
 
     Parameters
     ----------
     logp : callable, or a function made by `jax_function`, `torch_function` or `as_function`
-        The log density of one point, up to a constant: an array (dim,) to a number. It must be finite at the start. A
-        function of `esgroup.gradients` has its derivatives with it; one in JAX or PyTorch is computed at all points of
-        an iteration at once.
+        The log density of one point, up to a constant: maps an array (dim,) to a number. It must be finite at the
+        start. A function from `esgroup.gradients` comes with its derivatives; one in JAX or PyTorch is evaluated at all
+        points of an iteration at once.
     x0 : array_like, shape (dim,), optional
-        The initial mean of a Gaussian; to be left out if `family` has means.
+        The initial mean of a Gaussian; omit it if `family` has means.
     jac : callable or True, optional
-        The gradient of logp; True says that logp returns (value, gradient).
+        The gradient of logp; True if logp returns (value, gradient).
     hessp, hess, hess_diag : callable, optional
         Products with the Hessian of logp, hessp(x, v), the Hessian, and its diagonal, as in SciPy.
     hessp_vectorized : bool
@@ -105,26 +105,27 @@ def fit_posterior(
         Whether all functions take rows of points: logp(x) returns n numbers, jac(x) and hess_diag(x) n rows, hess(x) n
         matrices, and hessp(x, v) takes pairs of rows.
     likelihood : Likelihood, callable, or a function made by `jax_function` or `torch_function`, optional
-        The log likelihood of a batch, likelihood(x, *batch): a sum over the rows of the batch. A `Likelihood` has its
-        derivatives, of which as many must be known as of logp, which is the log prior then.
+        The log likelihood of a batch, likelihood(x, *batch): a sum over the rows of the batch. logp is then the log
+        prior. Use a `Likelihood` to pass derivatives; it must have the same ones as logp.
     data : array_like or tuple of array_like, optional
         The data of the likelihood: one array, or several with the same number of rows.
     batch_size : int, optional
-        The rows of a batch; by default all. Each iteration takes another batch, and multiplies its log likelihood and
-        derivatives by the number of rows of data over batch_size, which is unbiased. Every epoch is a new permutation.
+        The number of rows in a batch; by default all. Each iteration uses another batch and multiplies its log
+        likelihood and derivatives by the number of rows of data over batch_size, which is unbiased. Every epoch is a
+        new permutation.
     family : Gaussian or Mixture, optional
-        What is fitted: `Gaussian(structure, ...)`, whose mean may be left out and is x0 then, or `Mixture(...)`. By
-        default a Gaussian with a full covariance.
+        The distribution to fit: `Gaussian(structure, ...)`, whose mean defaults to x0, or `Mixture(...)`. By default a
+        Gaussian with a full covariance.
     estimator : Estimator or "auto"
-        An estimator of `esgroup.gradients`. "auto" is Stein with pairs of samples if products with the Hessian are
-        known, Pathwise with gradients, Reinforce with values only. Stein() at the mean alone is Laplace's
-        approximation, iterated. In heavy tails take Pathwise, or many samples: there most Hessians have the wrong sign,
-        and with few of them a fit by Stein may fail.
+        An estimator from `esgroup.gradients`. "auto" is Stein with pairs of samples if products with the Hessian are
+        known, Pathwise with gradients, Reinforce with values only. Stein() at the mean alone is an iterated Laplace
+        approximation. For heavy tails use Pathwise or many samples: most Hessians have the wrong sign there, and with
+        few samples a Stein fit may fail.
     gamma : float
-        The weight of the entropy, the temperature of the target.
+        The weight of the entropy, which is the temperature of the target.
     rate : float, optional
-        The first step size, at most 1; by default 0.5, and 0.1 for several components. It is halved whenever the steps
-        have become noise.
+        The first step size, at most 1; by default 0.5, or 0.1 for several components. It is halved whenever the steps
+        are only noise.
     samples : int, optional
         Points per component and iteration for estimator="auto"; by default 10, or 4 with batches, and 40 with values
         only.
@@ -133,21 +134,22 @@ def fit_posterior(
     max_iters : int, optional
         The largest number of iterations; by default 2000, or 400 epochs if these are more.
     tol : float
-        The fit has converged when its noise costs less than this, in nats, and nothing but noise is left.
+        The fit has converged when only noise is left and the noise costs less than this, in nats.
     elbo_samples : int, optional
-        Values of logp with which the ELBO is estimated at the end, for each state that may become the result; by
-        default 1000, or 100 with batches. They are values of all data, which are taken in chunks of batch_size.
+        The number of values of logp used to estimate the ELBO at the end, for each candidate for the result; by
+        default 1000, or 100 with batches. Each value uses all data, in chunks of batch_size.
     progress : bool
-        Whether to show a line on a terminal.
+        Whether to show a progress line on a terminal.
     callback : callable or Observer, optional
-        Called as callback(fit) after each iteration. The fit ends if it returns something true or raises StopIteration.
+        Called as callback(fit) after each iteration. The fit ends if it returns a true value or raises StopIteration.
         Or an `Observer`, whose `run` is the fit.
     checkpoint : path-like, optional
-        A file that is replaced as often as a tenth of the time allows, and at the end, whatever ends the fit.
+        A file to which the fit is saved, as often as possible within a tenth of the run time, and at the end, whatever
+        ends the fit.
     resume : bool
         Continue from the checkpoint. With the same arguments the result is that of an uninterrupted fit, bit for bit
         on the same machine with the same number of BLAS threads.
-        With a smaller `tol` a fit that has converged continues, too.
+        With a smaller `tol`, a converged fit continues as well.
     history : path-like, optional
         A file of JSON lines, one per iteration.
 
@@ -159,25 +161,25 @@ def fit_posterior(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not valid, if logp is not finite at the start, or if the checkpoint is of another fit.
+        If an argument is not valid, if logp is not finite at the start, or if the checkpoint belongs to another fit.
     FileExistsError, FileNotFoundError
         If the checkpoint exists without `resume`, or does not exist with it.
     Exception, KeyboardInterrupt
-        Whatever ends a fit that has begun. The result so far is its attribute `result`; its ELBO is that of the
+        Any exception that ends a running fit. Its attribute `result` is the result so far, with the ELBO of the
         iterations.
 
     Notes
     -----
-    Where noise prevails, parameters are averaged over the last window. At the end the ELBO of the last state, that of
-    the average and that of the best window are compared, `elbo_samples` values for each that differs, which the counts
-    of the result include. If values are no longer finite, the fit ends and the best state so far is kept. A logp that
-    is not finite at some draws of the result has no ELBO: then the fit has not converged, and needs other variables,
-    for example the logarithm of a positive one.
+    Where noise dominates, parameters are averaged over the last window. At the end the fit compares the ELBO of the
+    last state, the average and the best window, with `elbo_samples` values for each that differs; the counts of the
+    result include them. If values are no longer finite, the fit ends and keeps the best state so far. If logp is not
+    finite at some draws from the result, there is no ELBO: the fit has not converged and needs other variables, for
+    example the logarithm of a positive one.
 
-    The noise of batches does not vanish at the optimum. So rates fall, parameters are averaged over whole epochs, in
-    which that noise cancels, and the fit has converged only if its averages at two successive rates agree up to `tol`;
-    a larger `tol` takes fewer epochs. The ELBO of the iterations is that of their batches, the ELBO of the result that
-    of all data. Counts are evaluations of the likelihood on one batch. A checkpoint holds a checksum of the data, not
+    The noise of batches does not vanish at the optimum. So rates fall, parameters are averaged over whole epochs, where
+    that noise cancels, and the fit has converged only if its averages at two successive rates agree up to `tol`; a
+    larger `tol` takes fewer epochs. The ELBO of the iterations is that of their batches, the ELBO of the result that of
+    all data. Counts are evaluations of the likelihood on one batch. A checkpoint contains a checksum of the data, not
     the data.
 
     Examples
@@ -251,7 +253,7 @@ def _as_estimator(estimator: Any, samples: Any, target: Target | DataTarget) -> 
     function = target.function
     if isinstance(estimator, Estimator):
         if samples is not None:
-            raise ValueError(f"samples must be left out for {estimator}, which has its own number, got {samples!r}")
+            raise ValueError(f"samples must be left out for {estimator}, which sets its own number, got {samples!r}")
         estimator.check(function)
         return estimator
     if estimator != "auto":
@@ -286,12 +288,12 @@ def _check_start(target: Target | DataTarget, state: MixtureState) -> None:
 
 
 class _FitRun(Run["Posterior"]):
-    """All iterations of a fit and its result: a Gaussian if it is `single`, else a mixture."""
+    """All iterations of a fit and its result: a Gaussian if `single`, else a mixture."""
 
     def __init__(self, fit: Fit, max_iters: int, elbo_samples: int, single: bool) -> None:
         self.interrupts = Interrupts()
         self.fit, self.max_iters, self.elbo_samples, self.single = fit, max_iters, elbo_samples, single
-        self.message = ""  # why the fit ends, if the reason is not its own
+        self.message = ""  # why the fit ends, if the reason is external
         fit.allowed = self.interrupts.allowed
 
     @property
@@ -309,19 +311,19 @@ class _FitRun(Run["Posterior"]):
         return True
 
     def stop_for(self, name: str, text: str) -> None:
-        """Take note of a reason to stop that is not the fit's own."""
+        """Record an external reason to stop."""
         self.message = text
 
     def result(self) -> Posterior:
-        """Return the best candidate, with an ELBO from draws that the iterations did not use."""
+        """Return the best candidate, with an ELBO from new draws."""
         message = self.message or self.fit.message
         if not message:
-            message = f"the {self.max_iters:,} iterations of max_iters are used up"
+            message = f"max_iters = {self.max_iters:,} reached"
             message += f"; {MOVING}" if self.fit.traveling else ""
         state, found = self.fit.result(self.elbo_samples)
         if not found.failed:
             return self._posterior(state, found, self.fit.converged, message)
-        failed = f"logp is not finite at {found.failed} of {self.elbo_samples} draws of the result: change variables"
+        failed = f"logp is not finite at {found.failed} of {self.elbo_samples} draws from the result: change variables"
         message = failed if self.fit.converged else f"{message}; {failed}"
         return self._posterior(state, found, False, message)
 
@@ -347,10 +349,10 @@ class _FitRun(Run["Posterior"]):
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """q, the Gaussian or the mixture of Gaussians with the highest ELBO that was found.
+    """The result of `fit_posterior`: q, the Gaussian or mixture of Gaussians with the highest ELBO found.
 
-    ELBO = E_q[logp] - gamma E_q[log q]; with gamma = 1 it is log Z - KL(q || posterior), logp being the logarithm of Z
-    times the posterior's density.
+    ELBO = E_q[logp] - gamma E_q[log q]; with gamma = 1 it is log Z - KL(q || posterior), where exp(logp) is Z times the
+    posterior density.
 
     Attributes
     ----------
@@ -369,7 +371,7 @@ class Posterior:
     nit : int
         The number of iterations.
     counts : Counts
-        All evaluations of logp and its derivatives, those for `elbo` included.
+        All evaluations of logp and its derivatives, including those for `elbo`.
 
     Examples
     --------
@@ -423,20 +425,20 @@ class Posterior:
 
     @property
     def stds(self) -> Array:
-        """The standard deviations of the coordinates under q, without a dense matrix."""
+        """The standard deviations of the variables under q, computed without a dense matrix."""
         pi, gaps = self._mixture.mixing_weights(self._mixture_state), self._mixture_state.means - self.mean
         return np.sqrt(pi @ (component_variances(self._mixture, self._mixture_state) + gaps**2))
 
     def sample(self, n: int, rng: Any = None) -> Array:
-        """Draw n points of q, as rows."""
+        """Draw n points from q, as rows."""
         return self._mixture.sample(self._mixture_state, n, np.random.default_rng(rng)).x
 
     def log_density(self, x: Any) -> Array:
-        """log q(x) of one point or of rows of points."""
+        """log q(x) at one point or at rows of points."""
         return self._mixture.log_density(self._mixture_state, x)
 
     def elbo_estimate(self, n: int, rng: Any = None) -> tuple[float, float]:
-        """Estimate the ELBO from n draws of q, at which logp is evaluated.
+        """Estimate the ELBO by evaluating logp at n draws from q.
 
         Parameters
         ----------
@@ -455,14 +457,14 @@ class Posterior:
         return found.elbo, found.stderr
 
     def marginal_density(self, coordinate: int, x: Any) -> Array:
-        """The density of one coordinate under q.
+        """The marginal density of one variable under q.
 
         Parameters
         ----------
         coordinate : int
-            The index of the coordinate.
+            The index of the variable.
         x : array_like, shape (n,)
-            Where the density is evaluated.
+            Where to evaluate the density.
         """
         coordinate = checks.whole_number("coordinate", coordinate, most=self._mixture.dim - 1)
         x = checks.real_array("x", x, (None,))[:, None]
@@ -471,18 +473,18 @@ class Posterior:
         return (np.exp(-0.5 * z**2) / (np.sqrt(2 * np.pi) * stds)) @ np.exp(self._mixture_state.log_weights)
 
     def plot_marginals(self, path: str | PathLike[str], coordinates: Any = None, samples: Any = None) -> Path:
-        """Draw the densities of some coordinates, one panel each.
+        """Plot the marginal densities of some variables, one panel each.
 
-        Needs matplotlib, which comes with the extra "plot".
+        This needs matplotlib, which comes with the extra "plot".
 
         Parameters
         ----------
         path : path-like
-            The file, which ends in .png, .svg or .pdf.
+            The file; its name must end in .png, .svg or .pdf.
         coordinates : sequence of int, optional
-            Which coordinates; by default the first nine.
+            The indices of the variables; by default the first nine.
         samples : array_like, shape (n, dim), optional
-            Draws from another source, whose histograms are drawn behind the densities.
+            Samples from another source, plotted as histograms behind the densities.
 
         Returns
         -------
@@ -521,14 +523,14 @@ def _checked_coordinates(coordinates: Any, dim: int) -> list[int]:
 
 
 def _draw_marginal(axes: Any, posterior: Posterior, coordinate: int, samples: Array | None) -> None:
-    """Draw q's density of one coordinate, with a histogram of samples behind it if there are some."""
+    """Plot q's marginal density of one variable, with a histogram of samples behind it if there are any."""
     middle, reach = posterior.mean[coordinate], REACH * posterior.stds[coordinate]
     x = np.linspace(middle - reach, middle + reach, 400)
     if samples is not None:
         inside = samples[np.abs(samples - middle) <= reach]
         if len(inside):
             density, edges = np.histogram(inside, bins=50, density=True)
-            share = len(inside) / len(samples)  # the density is that of all samples, those outside included
+            share = len(inside) / len(samples)  # the density refers to all samples, including those outside
             axes.stairs(share * density, edges, fill=True, color=PALE, label="samples")
     axes.plot(x, posterior.marginal_density(coordinate, x), color=INK, linewidth=1.4, label="approximation")
     axes.set_title(f"coordinate {coordinate}", loc="left", fontsize=9.5, color="#444444")

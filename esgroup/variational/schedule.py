@@ -1,7 +1,7 @@
-"""How large the steps are: rates that follow from windows of iterations, and limits to single steps.
+"""Step sizes: rates that follow from windows of iterations, and limits on single steps.
 
-Windows tell whether the steps still lead somewhere or are only noise. The limits keep steps within the range in which
-the local maps, and the quadratic approximation behind them, hold.
+Windows show whether the steps still make progress or are only noise. The limits keep steps within the range where the
+local maps, and the quadratic approximation behind them, are valid.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from esgroup.groups import Group
 
 Verdict = Literal["traveling", "noisy", "converged"]
 
-MEMORIES = 8  # length of a window in units of 1 / rate: its start is forgotten long before its end
+MEMORIES = 8  # length of a window in units of 1 / rate: the initial state is forgotten long before the end
 EXACT = 1e-16  # nats: what L has above its minimum when steps have shrunk to about 1e-8 standard deviations
 EPOCHS = 4  # in a window, at least, if natural gradients are averaged over epochs
 SURE = 3.0  # standard errors by which the ELBO of one window must exceed that of the one before to have risen
 WIDEST = 2.0**100  # the largest reach, so that doubling never overflows
-_LONG = 1e50  # entries of steps beyond it are shortened in any case; their squares are numbers
-POWERS = 8  # steps of the power method: they give the norm to a few per cent, from below
+_LONG = 1e50  # steps with larger entries are always shortened; the squares of smaller ones do not overflow
+POWERS = 8  # steps of the power method: they give the norm to within a few percent, from below
 
 
 # ---- windows --------------------------------------------------------------------------------------------------------
 
 
 class Window(NamedTuple):
-    """Sums over the iterations of a window. Numbers are arrays too, so that all fields can be stored alike."""
+    """Sums over the iterations of a window. Numbers are arrays too, so that all fields are stored in the same way."""
 
     length: Array  # iterations so far
     steps: Array  # sum of u, the natural gradients after clipping
@@ -43,17 +43,17 @@ class Window(NamedTuple):
     means: Array  # sums of the parameters
     roots: Array
     log_weights: Array
-    part: Array  # sum of u over the block that is not complete yet
+    part: Array  # sum of u over the current, incomplete block
 
 
 class WindowSummary(NamedTuple):
-    """What a window says; losses are in nats."""
+    """Summary of a window; losses are in nats."""
 
     elbo: float
     stderr: float  # standard error of the ELBO
-    signal: float  # loss because the optimum is not reached yet
-    noise: float  # loss because the parameters wander about it
-    noise_of_average: float  # that of the parameters averaged over the window
+    signal: float  # loss because the optimum has not been reached
+    noise: float  # loss because the parameters wander around it
+    noise_of_average: float  # the same for the parameters averaged over the window
 
 
 def empty_window(mixture: Mixture, state: MixtureState) -> Window:
@@ -75,7 +75,7 @@ def extended_window(
 ) -> Window:
     """The window with one more iteration: the state after it, its natural gradient, its estimate of the ELBO.
 
-    Changes are those between the means of blocks of iterations, of which this one may be the last.
+    Changes are measured between the means of blocks of iterations; this iteration may complete a block.
     """
     u = np.concatenate([step.deltas.ravel(), step.ms, step.logits])
     part, last, change = window.part + u, window.last, 0.0
@@ -103,7 +103,7 @@ def extended_window(
 def squared_fisher_norm(mixture: Mixture, state: MixtureState, u: Array) -> float:
     """The squared norm of a step by the joint Fisher matrix.
 
-    2 |M|^2 stands for <M + M^T, M + M^T> / 2: they are equal for symmetric M, else it is an upper bound.
+    2 |M|^2 stands for <M + M^T, M + M^T> / 2: they are equal for symmetric M; otherwise it is an upper bound.
     """
     pi = np.exp(state.log_weights)
     split = mixture.count * mixture.dim
@@ -137,20 +137,20 @@ def window_summary(
     mean = float(window.elbo) / n
     variance = max(float(window.elbo_squares) / n - (mean - first) * (mean - first), 0.0) * n / max(n - 1, 1)
     if not math.isfinite(variance):
-        variance = math.inf  # of values whose squares are no numbers
+        variance = math.inf  # for values whose squares overflow
     signal = 0.5 * squared_fisher_norm(mixture, state, window.steps / n)
     return WindowSummary(mean, math.sqrt(variance / n), signal, rate * spread / 4, spread / (2 * n))
 
 
 @dataclass(frozen=True)
 class FitSchedule:
-    """A constant rate while the steps lead somewhere, halved whenever they are noise, until the noise is small.
+    """A constant rate while the steps make progress, halved whenever they are only noise, until the noise is small.
 
     Where an epoch has several batches, windows that are long enough consist of whole epochs, and noise is what remains
     of it in their means. The parameters then wander within an epoch, too, which bends their average; so a fit has
     converged only if its averages at two successive rates agree (`Fit` compares them).
 
-    At a constant rate the parameters approach the optimum as (1 - rate)^t and then wander about it. So after each
+    At a constant rate the parameters approach the optimum as (1 - rate)^t and then wander around it. So after each
     window: if the signal exceeds the noise, or the ELBO still rises, the fit is "traveling" and continues; else, if
     the noise costs less than `tol`, it has "converged"; else it is "noisy", and the rate is halved.
 
@@ -159,7 +159,7 @@ class FitSchedule:
     rate : float
         The first rate.
     tol : float
-        The loss in nats below which noise does not matter.
+        The loss in nats below which noise is negligible.
     batches : int
         The number of batches in an epoch.
     """
@@ -181,12 +181,12 @@ class FitSchedule:
         return (number + 1) % self.batches == 0
 
     def is_complete(self, window: Window, rate: float, number: int) -> bool:
-        """Whether a window ends with an iteration: those that are longer than an epoch end with one."""
+        """Whether a window ends with an iteration: windows longer than an epoch end with an epoch."""
         length = self.length(rate)
         return float(window.length) >= length and (length < self.batches or self.ends_epoch(number))
 
     def verdict(self, found: WindowSummary, before: WindowSummary | None) -> Verdict:
-        """Judge a window, given the one before it, which may have had another rate."""
+        """Judge a window, given the one before it, which may have had a different rate."""
         if found.signal > max(found.noise, EXACT):
             return "traveling"
         if before is not None and found.elbo - before.elbo > SURE * math.hypot(found.stderr, before.stderr) + self.tol:
@@ -227,8 +227,8 @@ def _at_most(numbers: Array, largest: float) -> Array:
 def next_reach(reach: Array, mixture: Mixture, rate: float, deltas: Array) -> Array:
     """How far the means may move in the next window, (K,), given the mean delta of each component in this one.
 
-    It is doubled where the steps agreed and were about as long as they may be: a component that has become narrow far
-    from its place would crawl otherwise. Elsewhere it is 1, as at the start.
+    It is doubled if the steps agreed and were close to the limit: otherwise a component that became narrow far from
+    its optimum would crawl. If not, it is 1, as at the start.
     """
     lengths: Array = np.linalg.norm(deltas, axis=1)
     return np.where(lengths > reach * _longest(mixture, rate) / 2, np.minimum(2 * reach, WIDEST), 1.0)
@@ -242,7 +242,7 @@ def _longest(mixture: Mixture, rate: float) -> float:
 def spectral_norm(group: Group, m: Array) -> float:
     """|M|_2 of a local vector, by the power method on M^T M."""
     rows = np.random.default_rng(0).standard_normal((3, group.dim))
-    # local vectors are packed as elements are, except for sums of Kronecker products
+    # local vectors are packed like elements, except for sums of Kronecker products
     alike = np.array_equal(group._local_identity(), group._identity())
     dense = None if alike else group._dense_local(m)
     size = 0.0

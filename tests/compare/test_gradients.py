@@ -256,7 +256,7 @@ def test_the_structures_of_newton_are_groups_and_the_moving_block(structure: str
     [
         ("newton:hiesenberg", r"unknown structure 'hiesenberg' \(did you mean 'heisenberg'\?\).*, and moving"),
         ("newton:moving:k=0", "k must be an integer >= 1, got 0"),
-        ("newton:moving:j=3", "'j=3' in structure 'moving:j=3' is not understood"),
+        ("newton:moving:j=3", "'j=3' in structure 'moving:j=3' is not recognized"),
         ("newton:heisenberg:k1=5,k2=6", "k1"),
         ("esgroup:moving:k=4", "unknown structure 'moving'"),
         ("newton-cg:diagonal", "the method newton-cg has no structures"),

@@ -313,7 +313,7 @@ def two(**options) -> Mixture:
 
 
 @pytest.mark.parametrize(("make", "message"), [
-    (lambda: two(weights=[0.5, 0.6]), "weights must have the sum 1, got 1.1"),
+    (lambda: two(weights=[0.5, 0.6]), "weights must sum to 1, got a sum of 1.1"),
     (lambda: two(weights=[1.5, -0.5]), "weights must be positive, got -0.5 at index 1"),
     (lambda: two(weights=[1.0, 0.0]), "weights must be positive, got 0.0 at index 1"),
     (lambda: two(weights=[1.0]), r"weights must have shape \(2,\), got \(1,\)"),

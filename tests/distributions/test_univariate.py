@@ -396,7 +396,7 @@ def test_a_product_is_its_families_side_by_side() -> None:
 
 
 @pytest.mark.parametrize("make, message", [
-    (lambda: Bernoulli(1.0), r"probability must be between 0 and 1 and neither of them, got 1\.0"),
+    (lambda: Bernoulli(1.0), r"probability must be strictly between 0 and 1, got 1\.0"),
     (lambda: Bernoulli(math.nan), r"probability must be a finite number, got nan"),
     (lambda: Exponential(-2), r"rate must be a positive finite number, got -2"),
     (lambda: Pareto(2.0, 0.0), r"scale must be a positive finite number, got 0\.0"),
@@ -443,7 +443,7 @@ def test_other_bad_input_is_refused() -> None:
     with pytest.raises(TypeError, match=r"families\[1\] must be a Univariate, got 3"):
         Product((gamma, 3))  # type: ignore[arg-type]
     both = Product((gamma, Beta(1.0, 2.0)))
-    with pytest.raises(ValueError, match=r"points\[:, 1\] must be between 0 and 1 .* got 1 at index 0"):
+    with pytest.raises(ValueError, match=r"points\[:, 1\] must be strictly between 0 and 1 .* got 1 at index 0"):
         both.natural_score(both.state(), [[1.0, 1.0]], [1.0])
     with pytest.raises(ValueError, match=r"points must have shape \(n, 2\), got \(1, 3\)"):
         both.log_density(both.state(), [[1.0, 0.5, 1.0]])

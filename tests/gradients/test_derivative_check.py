@@ -174,12 +174,12 @@ def test_derivatives_that_are_not_finite_are_problems() -> None:
 
 def test_the_text_is_a_short_table() -> None:
     right = str(check_derivatives(rosen, X, rosen_der, rosen_hess_prod)).splitlines()
-    assert right[0] == "derivatives in 5 coordinates: right"
+    assert right[0] == "derivatives in 5 variables: right"
     assert right[1].split() == [*VALUES.split(), "falls", "as", "h^2.00", "h^2", "ok"]
     assert len(right) == 6 and len({line.rindex("ok") for line in right[1:]}) == 1
     report = check_derivatives(rosen, X, changed(rosen_der, 0, 2.0))
     wrong = str(report).splitlines()
-    assert wrong[0] == "derivatives in 5 coordinates: wrong"
+    assert wrong[0] == "derivatives in 5 variables: wrong"
     assert wrong[1].endswith("WRONG") and wrong[2].strip() == report.problems[0]
 
 

@@ -73,7 +73,7 @@ VALUES = [
     (lambda: Circulant(4).from_dense(np.eye(4) + NEARLY), r"structure of Circulant.*entry \(3, 2\) is off by 0.001"),
     (lambda: heisenberg.product_h_samples(heisenberg.identity(), np.ones((1, 6)), [1], out=np.ones(3)), "out must be"),
     (lambda: parse("fulll", 3), "unknown structure 'fulll' .did you mean 'full'"),
-    (lambda: parse("full:k=2", 3), "'k=2' in structure 'full:k=2' is not understood: full takes no sizes"),
+    (lambda: parse("full:k=2", 3), "'k=2' in structure 'full:k=2' is not recognized: full takes no sizes"),
     (lambda: parse("heisenberg:k1", 8), "'k1' in structure 'heisenberg:k1' must be lower, upper or a size such as k=4"),
     (lambda: parse("heisenberg:k1=2,k1=3", 8), "'k1=3' in structure .* is given twice"),
     (lambda: parse("block_triangular:k=9", 3), "k must be an integer from 0 to 3, got 9"),

@@ -318,7 +318,7 @@ def test_what_needs_a_local_space_is_refused_by_name() -> None:
         lambda: frame.product_h(frame.identity(), np.ones(frame.size)),
         lambda: frame.dense_local(np.ones(frame.size)),
     ):
-        with pytest.raises(ValueError, match=r"Frame.* has no local space: its directions follow a search"):
+        with pytest.raises(ValueError, match=r"Frame.* has no local space, because its directions follow a search"):
             call()
 
 

@@ -139,7 +139,7 @@ def test_long_compilations_are_announced_once_and_short_ones_are_not(monkeypatch
         compile_for(0.1)
     text = capfd.readouterr()
     assert text.out == ""
-    assert text.err.count("esgroup: compiling its loops (now a kernel)") == 1
+    assert text.err.count("esgroup: compiling kernels (now a kernel)") == 1
 
 
 def test_loading_from_the_disk_is_not_announced_however_slow(processes: tuple[list[str], list[str], Path]) -> None:
@@ -224,8 +224,8 @@ def test_a_search_whose_loops_are_on_disk_claims_no_compilation(tmp_path: Path) 
     """
     first, second = (run(code, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert first.stdout == "True True\n"
-    assert first.stderr.startswith("esgroup: compiling its loops (now ") and first.stderr.count("\n") == 1
-    assert "they are kept on disk for later calls" in first.stderr
+    assert first.stderr.startswith("esgroup: compiling kernels (now ") and first.stderr.count("\n") == 1
+    assert "they are cached on disk for later runs" in first.stderr
     assert (second.stdout, second.stderr) == ("True False\n", "")
 
 

@@ -157,7 +157,7 @@ def test_a_search_with_a_model_hands_over_what_the_model_has_learned() -> None:
         search.tell([turned(x) for x in asked])
         assert search.nfev < 2000
     state, strategy = search.state, search.strategy
-    assert search.structure == Full(12) and search.nfev >= 2 * 12**2 and "'full' took its place" in strategy.traits.note
+    assert search.structure == Full(12) and search.nfev >= 2 * 12**2 and "replaced by 'full'" in strategy.traits.note
     assert state.surrogate.seen > before.seen and len(state.plain.root) == 144
     z = strategy.coordinates(state).of_reals(strategy.mean(state)[None])
     np.testing.assert_allclose(z, np.zeros((1, 12)), atol=1e-12)

@@ -243,7 +243,7 @@ def test_a_frame_goes_on_while_its_axes_come_and_go_and_the_full_matrix_takes_it
         assert everything(whole) == everything(parts) and (same(whole, parts) or "model" in options)
     hands_over = "algorithm" not in options  # the published update has a group of its own
     assert len(sizes) >= 2 + hands_over and (("Full", 24 * 24) in sizes) is hands_over
-    assert ("'full' took its place" in parts.result.message) is hands_over
+    assert ("replaced by 'full'" in parts.result.message) is hands_over
 
 
 @ways

@@ -259,7 +259,7 @@ def test_the_usual_end_of_a_search_is_a_success() -> None:
 
 def test_a_dof_that_is_too_small_is_raised_and_said_so() -> None:
     search = Searcher(esgroup.Wishart(mean=np.eye(3), dof=5.0), rng=1)
-    assert "dof was raised from 5 to 120, the least" in search.result.message
+    assert "dof was raised from 5 to 120, the minimum" in search.result.message
 
 
 @pytest.mark.parametrize("structure", ["full", "diagonal", "block_triangular:k=2", "heisenberg", "triangular"])

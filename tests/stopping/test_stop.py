@@ -20,7 +20,7 @@ def test_a_point_that_is_found_to_rounding_ends_the_search() -> None:
 def test_a_point_that_is_found_to_the_precision_of_its_coordinates_is_a_success() -> None:
     at = np.array([3e5, -2e5, 1e5])
     search = run(Searcher(at + 0.5, 0.5, rng=1), lambda x: sphere(x - at))
-    assert search.stop()["tolx"].endswith("times the first ones and the mean is at full precision")
+    assert search.stop()["tolx"].endswith("times their initial values and the mean is at full precision")
     assert list(search.stop()) == ["tolx"] and search.result.success
     assert np.allclose(search.best_x, at, rtol=1e-14)
     far = run(Searcher(np.full(3, 1e9 + 0.1), 0.3, rng=1), lambda x: sphere(x - 1e9))  # little room to shrink
@@ -144,7 +144,7 @@ def test_a_search_that_begins_at_full_precision_has_found_nothing() -> None:
     first.state.sigma[:] = 1e-14
     again = Searcher(first, rng=1)
     generation(again)
-    assert list(again.stop()) == ["resolution"] and "in 2 of 3 coordinates" in again.stop()["resolution"]
+    assert list(again.stop()) == ["resolution"] and "in 2 of 3 variables" in again.stop()["resolution"]
     assert again.result.status == 3 and not again.result.success
 
 

@@ -739,7 +739,7 @@ def test_a_rotated_ellipsoid_ends_with_the_full_matrix_and_the_message_says_so()
     while not search.stop():
         search.tell((search.ask() @ turn) ** 2 @ scales)
     assert search.result.success and search.structure == Full(16)
-    assert "Structure 'frame' had" in search.result.message and "'full' took its place" in search.result.message
+    assert "Structure 'frame' had" in search.result.message and "replaced by 'full'" in search.result.message
 
 
 def test_refresh_keeps_the_distribution_and_makes_directions_orthonormal() -> None:

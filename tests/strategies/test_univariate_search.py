@@ -382,7 +382,7 @@ def test_sigma0_is_the_standard_deviation_about_the_same_mean(family: Any) -> No
 
 
 def test_a_width_that_a_family_cannot_have_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"sigma0 must be what Beta can have at its mean, got 0.9: try 0.26"):
+    with pytest.raises(ValueError, match=r"sigma0 must be a width that Beta can have at its mean, got 0.9: try 0.26"):
         Searcher(Beta(2.0, 3.0), 0.9)
     with pytest.raises(ValueError, match=r"sigma0 cannot be given with Exponential, whose width follows from its mean"):
         Searcher(Product((Normal(0.0, 1.0), Exponential(1.0))), 0.9)

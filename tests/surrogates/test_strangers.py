@@ -126,7 +126,7 @@ def test_what_has_no_surrogate_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match="must search real variables for a surrogate"):
             ModelSearch(strategy, Radial(strategy.size))
-    with pytest.raises(ValueError, match=r"surrogate must have 3 coordinates, as the real variables.*got 2"):
+    with pytest.raises(ValueError, match=r"surrogate must have 3 coordinates, one for each real variable.*got 2"):
         ModelSearch(vectors(3), Radial(2))
     with pytest.raises(TypeError, match=r"surrogate must be .*Surrogate"):
         ModelSearch(vectors(3), 7)  # type: ignore[arg-type]

@@ -44,7 +44,7 @@ def test_a_far_start_is_left_behind_and_forgotten() -> None:
 
 
 def test_a_fit_that_ends_while_its_mean_moves_says_so() -> None:
-    assert "the mean is still moving: start nearer" in standard(40).message
+    assert "the mean is still moving: start closer" in standard(40).message
     assert "still moving" not in standard(10).message  # nothing is known before the first window is full
 
 
@@ -82,14 +82,14 @@ def test_wide_and_narrow_posteriors_are_found_as_far_as_numbers_go(scale: float,
 def test_a_posterior_narrower_than_the_rounding_of_its_mean_is_not_claimed(scale: float, known: str) -> None:
     """All samples of the approximation are the same point, so that nothing can be learned about its width."""
     found = scaled(scale, known)
-    assert not found.converged and "narrower than the rounding of its mean" in found.message
+    assert not found.converged and "narrower than the rounding error of its mean" in found.message
     assert np.allclose(found.mean, MEAN) and np.isfinite(found.stds).all()
 
 
 @pytest.mark.parametrize("scale", [1e-22, 1e-300])
 def test_a_nearly_flat_log_density_is_not_claimed(scale: float) -> None:
     found = scaled(scale, "jac hess")
-    assert not found.converged and "grown without limits" in found.message
+    assert not found.converged and "grew without bound" in found.message
 
 
 # ---- no limits, no values -------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def gammas(x: np.ndarray) -> float:
 def test_a_result_without_an_elbo_has_not_converged() -> None:
     found = fit_posterior(gammas, [5.0, 5.0], jac=lambda x: 5 / x - 1, rng=1)
     assert not np.isfinite(found.elbo) and not found.converged
-    assert "of 1000 draws of the result: change variables" in found.message
+    assert "of 1000 draws from the result: change variables" in found.message
     assert f"of {found.nit} iterations" in found.message
 
 
