@@ -36,7 +36,7 @@ GENERATION = (
     ("rankings", "scores"),
     ("strategies", "update: delta, M, sigma"),
     ("groups", "A <- A h(M)"),
-    ("kernels", "compiled loops"),
+    ("kernels", "kernels"),
 )
 
 

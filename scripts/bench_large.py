@@ -101,7 +101,7 @@ def say(text: str) -> None:
 
 
 def numbers(text: str) -> list[int]:
-    """Return 1,2,6,8-14 as a list of whole numbers, each once."""
+    """Return 1,2,6,8-14 as a list of integers, each once."""
     found: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")
@@ -145,7 +145,7 @@ def positive(kind: Callable[[str], T], zero: bool = False) -> Callable[[str], T]
         except ValueError:
             good = False
         if not good:
-            what = "a whole number" if kind is int else "a number"
+            what = "an integer" if kind is int else "a number"
             raise argparse.ArgumentTypeError(f"must be {what} {'of at least' if zero else 'above'} 0, got {text!r}")
         return number
 

@@ -1,4 +1,4 @@
-"""Searches with whole numbers, categories and conditions, beside other packages.
+"""Searches with integers, categories and conditions, beside other packages.
 
     python scripts/bench_mixed.py mixint run cma --out cma.csv --instances 1-5
     python scripts/bench_mixed.py mixint run cmawm --out cmawm.csv --instances 1-5

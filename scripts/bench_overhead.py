@@ -205,7 +205,7 @@ class Sphere:
 
 
 class Runner:
-    """A contender in a search that goes on for ever; it starts again if it stopped, got lost or has converged."""
+    """A contender in a search that never ends; it starts again if it stopped, got lost or has converged."""
 
     def __init__(self, contender: Contender, dim: int, clock: Callable[[], float] = time.perf_counter) -> None:
         self.contender, self.dim, self.clock, self.tick = contender, dim, clock, clock_cost(clock)

@@ -2,7 +2,7 @@
 
     python scripts/bench_startup.py
 
-Each figure is the wall time of a fresh process; the compiled loops go to a temporary folder, so that the first one
+Each figure is the wall time of a fresh process; the kernels go to a temporary folder, so that the first one
 finds nothing. What a process prints is shown as well: the first one says that it compiles, and a small search says how
 much CPU time it took from the start of Python on, the command also at its lines on the way.
 """

@@ -22,7 +22,7 @@ from bbob_runs import Finished, Recorder, Task, how_it_ended
 SIGMA0 = 2.0  # on the suite, as in bench_bbob.py: optima are in [-4, 4] and starts in [-5, 5]
 SUITE_TARGETS = (1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-4, 1e-6)  # above the optimum
 REMEMBERED = 1000  # points whose values are kept: more than any method asks for before it asks for their constraints
-STANDSTILL = 2000  # requests for known points in a row that end a run; COBYQA can go on for ever between whole numbers
+STANDSTILL = 2000  # requests for known points in a row that end a run; COBYQA can continue forever between integers
 DESIGN_TARGETS = (1e-2, 1e-3, 1e-4)  # above the optimum, as parts of its absolute value
 
 #: Base functions of the suite; function number 6 b + k + 1 is the k-th of six versions of the b-th, both from zero.

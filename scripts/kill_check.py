@@ -11,7 +11,7 @@ writes; then another one resumes. When a run is complete, the next one begins, o
 - it never holds less than a checkpoint that was seen before;
 - a process counts its evaluations on top of those in the file it began with: none is counted twice or forgotten;
 - a checkpoint was written whenever it was due, so that a kill loses no more than what happens between two of them;
-- the result and the last checkpoint of every complete run equal those of a run that nobody disturbed, bit by bit;
+- the result and the last checkpoint of every complete run equal those of a run that nobody disturbed, bit for bit;
 - nothing but the checkpoint is left in the folder.
 
 Exit code 1 if anything is wrong. Needs POSIX signals.
@@ -89,7 +89,7 @@ def evaluations(header: dict[str, Any]) -> int:
 
 
 def same(first: Any, second: Any) -> bool:
-    """Whether two results or checkpoints are equal bit by bit."""
+    """Whether two results or checkpoints are equal bit for bit."""
     return pickle.dumps(_plain(first)) == pickle.dumps(_plain(second))
 
 

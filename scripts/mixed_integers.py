@@ -1,4 +1,4 @@
-"""Runs on COCO's suite bbob-mixint: bbob functions of which four fifths of the coordinates are whole numbers.
+"""Runs on COCO's suite bbob-mixint: bbob functions of which four fifths of the coordinates are integers.
 
 The suite (Tusar, Brockhoff, Hansen 2019: Mixed-integer benchmark problems for single- and bi-objective optimization)
 has coordinates with 2, 4, 8, 16 integers and real ones from -5 to 5, a fifth of each. All methods begin at the same

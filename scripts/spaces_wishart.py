@@ -97,7 +97,7 @@ def nearness_rows(plan: Plan) -> Iterator[Row]:
 def concentrations(dim: int, seed: int, count: int) -> tuple[list[float], int | None]:
     """n over generations when noise of one percent of the first value is added to `matrix_inversion`.
 
-    The search goes on when stop() says that it should end; the second result is the generation in which it first did.
+    The search continues when stop() says that it should end; the second result is the generation in which it first did.
     """
     problem, rng = matrix_inversion(dim, seed=seed), np.random.default_rng(1000 + seed)
     noise, wished, found = 0.01 * problem.fun(problem.x0), None, []

@@ -72,7 +72,7 @@ class Gaussian(Distribution):
             self._store("mean", checks.read_only(checks.real_array("mean", self.mean, (None,)).copy()))
         dim = self._known_dim()
         if dim == 0:
-            raise ValueError("mean must have at least one coordinate, got none")
+            raise ValueError("mean must have at least one variable, got none")
         if dim is not None:
             self._store("structure", as_group(self.structure, dim))
         else:

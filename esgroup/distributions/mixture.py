@@ -358,7 +358,7 @@ def box_of(name: str, bounds: Any, dim: int | None = None) -> Array:
     """Check pairs (lower, upper) with lower < upper; returns a read-only (dim, 2) array."""
     box: Array = np.array(checks.real_array(name, bounds, (dim, 2)))
     if len(box) == 0:
-        raise ValueError(f"{name} must have at least one coordinate, got none")
+        raise ValueError(f"{name} must have at least one variable, got none")
     if not (box[:, 0] < box[:, 1]).all():
         j = int((box[:, 0] >= box[:, 1]).argmax())
         raise ValueError(f"{name} must have lower < upper, got ({box[j, 0]}, {box[j, 1]}) for coordinate {j}")

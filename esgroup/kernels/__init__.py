@@ -1,1 +1,1 @@
-"""Compiled kernels, one module for each group that needs them: arrays in and out."""
+"""Kernels, a module for each group that needs them: arrays in and out."""

@@ -163,7 +163,7 @@ def minimize_newton(
     given = locals()
     start = checks.real_array("x0", x0, (None,)).copy()
     if len(start) == 0:
-        raise ValueError("x0 must have at least one coordinate, got none")
+        raise ValueError("x0 must have at least one variable, got none")
     settings = NewtonSettings(**{one.name: given[one.name] for one in fields(NewtonSettings)})
     options = parse_options(settings, structure, len(start), max_iters)
     limits = parse_limits(max_evals, 200 * len(start) if max_iters is None else max_iters, max_time, target)

@@ -108,7 +108,7 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
 
 
 def refuse_start(start: Any, bounds: Any = None, *, matrices: bool = False) -> None:
-    """Raise ValueError for common mistakes in the place of x0, with what to write instead."""
+    """Raise ValueError for common mistakes in place of x0, with what to write instead."""
     shape: tuple[int, ...] = ()
     wanted = "x0 must be a point, such as [0.0, 0.0], or a Space of named parameters"
     if start is None:

@@ -132,7 +132,7 @@ def _no_notes(table: Table) -> list[str]:
 class Experiment:
     """An experiment of the paper. Figure, verdicts and notes see the table and nothing else.
 
-    A resumable one goes on where it was stopped, and looks at all of the plan.
+    A resumable one continues where it was stopped, and looks at all of the plan.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The command from end to end: what it writes, that it goes on, and what it says to bad input."""
+"""The command from end to end: what it writes, that it continues, and what it says to bad input."""
 
 import json
 import os

@@ -381,7 +381,7 @@ BAD = [
     (lambda f, s: Gaussian("full", np.zeros(2), form="root"), "form must be 'covariance' or 'precision', got 'root'"),
     (lambda f, s: Gaussian(Full(3), np.zeros(2)), "structure must have dimension 2"),
     (lambda f, s: Gaussian("fulll"), "unknown structure 'fulll'"),
-    (lambda f, s: Gaussian("full", []), "mean must have at least one coordinate, got none"),
+    (lambda f, s: Gaussian("full", []), "mean must have at least one variable, got none"),
     (lambda f, s: Gaussian("full", [0.0], 2.0, covariance=[[1.0]]), "sigma0 or covariance must be given, not both"),
     (lambda f, s: Gaussian("full", [0.0], 10**400), "sigma0 must be a positive finite number, got 1000"),
     (lambda f, s: Gaussian("full").dim, "dimension of .* is not known"),

@@ -1,4 +1,4 @@
-"""Slow, obvious twins of the compiled loops: the blocks of a bordered matrix written into a dense one."""
+"""Slow, obvious twins of the kernels: the blocks of a bordered matrix written into a dense one."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Each compiled loop against its slow twin (those of the sparse groups are in tests/groups/test_sparse.py)."""
+"""Each kernel against its slow twin (those of the sparse groups are in tests/groups/test_sparse.py)."""
 
 import itertools
 

@@ -22,7 +22,7 @@ def solve(**given):
     [
         ({"x0": np.zeros((2, 3))}, r"x0 must have shape \(n,\), got \(2, 3\)"),
         ({"x0": 1.0}, r"x0 must have shape \(n,\)"),
-        ({"x0": []}, "x0 must have at least one coordinate"),
+        ({"x0": []}, "x0 must have at least one variable"),
         ({"x0": [0.0, np.nan]}, "x0 must be finite, got nan at index 1"),
         ({"jac": None}, "jac must be given.*None"),
         ({"jac": False}, "jac must be given.*False"),

@@ -165,7 +165,7 @@ def test_parameters_with_one_value_are_no_obstacle() -> None:
 
 
 def test_a_study_is_ask_and_tell_by_hand() -> None:
-    """The search of a study that went on trial by trial is a Searcher over the same space, told the same."""
+    """The search of a study that continued trial by trial is a Searcher over the same space, told the same."""
     study = studied(plane, 41)
     space = esgroup.Space({name: esgroup.Real(-5.0, 5.0, width=1 / 6 * 10) for name in "xy"})
     search = esgroup.Searcher(space)

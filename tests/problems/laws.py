@@ -82,7 +82,7 @@ def inside(problem: zoo.Problem, x: Array) -> Array:
 
 
 def feasible(problem: zoo.Problem, x: Array) -> Array:
-    """Those of several points that obey the constraints, with whole numbers where the problem wants them."""
+    """Those of several points that obey the constraints, with integers where the problem wants them."""
     if problem.constraints is None:
         return x
     x = x.copy()

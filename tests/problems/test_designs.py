@@ -25,7 +25,7 @@ PUBLISHED = {
 
 
 def best_nearby(problem: zoo.Problem, x: Array, bounds: Array | None = None) -> float:
-    """The best value that SLSQP finds from x, in coordinates relative to x, with whole numbers as they are."""
+    """The best value that SLSQP finds from x, in coordinates relative to x, with integers as they are."""
     limits = (np.asarray(problem.bounds) if bounds is None else bounds) / x[:, None]
     for i in problem.integer:
         limits[i] = 1.0

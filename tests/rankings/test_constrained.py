@@ -524,7 +524,7 @@ def test_a_generation_is_as_good_as_its_best_feasible_point() -> None:
 
 
 def vessel(x: Array) -> float:
-    """A cost that grows with a whole number k and a real number r."""
+    """A cost that grows with an integer k and a real number r."""
     return float(3 * x[0] + x[1])
 
 

@@ -28,7 +28,7 @@ def test_no_feasible_point_is_below_the_minimum_and_a_search_gets_there(dim: int
 
 
 def best_of_long_search(problem: bench.Problem, dim: int) -> float:
-    """The best value of a search that goes on until it ends by itself, and of many random points."""
+    """The best value of a search that runs until it ends by itself, and of many random points."""
     low, high = limits(problem)
     rng = np.random.default_rng(1)
     points = rng.uniform(max(low, -9), min(high, 9), (20_000, dim))

@@ -395,7 +395,7 @@ def test_peers_that_are_missing_are_left_out_and_it_says_what_to_install(
         (["suite", "--instances", "3-1", "--out", "x"], "--instances: must be numbers.*got '3-1'"),
         (["own", "--problems", "spere", "--out", "x"], "--problems: .*must be among sphere.*got 'spere'"),
         (["own", "--target", "0", "--out", "x"], "--target: must be a number above 0, got '0'"),
-        (["own", "--popsize", "2.5", "--out", "x"], "--popsize: must be a whole number above 0, got '2.5'"),
+        (["own", "--popsize", "2.5", "--out", "x"], "--popsize: must be an integer above 0, got '2.5'"),
         (["own", "--seconds", "-1", "--out", "x"], "--seconds: must be a number of at least 0, got '-1'"),
         (["real", "--problems", "digit", "--out", "x"], "--problems: must be among digits.*got 'digit'"),
         (["real", "--methods", "cma", "--out", "x"], "--methods: must be among ours.*got 'cma'"),

@@ -1,4 +1,4 @@
-"""Everything that a search is as values that compare bit by bit, for the fuzzer."""
+"""Everything that a search is as values that compare bit for bit, for the fuzzer."""
 
 from __future__ import annotations
 

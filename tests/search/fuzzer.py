@@ -7,12 +7,12 @@
 What a search must do whatever happens:
 
 - only ValueError and TypeError for wrong arguments, RuntimeError for values without an ask, and no warnings;
-- a refused call changes nothing, bit by bit, the generator included;
+- a refused call changes nothing, bit for bit, the generator included;
 - points are feasible, finite and read-only, never change after they were handed out, and begin with injected ones;
 - counts, generations and the best point are those of the values told; arguments are neither changed nor kept;
 - with constraints a point is feasible, or better than another, by the tolerance alone;
 - searches and results can be printed and pickled at any time;
-- copies, pickles and files go on like the original, bit by bit: they live beside it and see the same calls.
+- copies, pickles and files go on like the original, bit for bit: they live beside it and see the same calls.
 
 Every operation has a generator of its own, of the seed and its number: leaving out others changes it little, so that a
 failing sequence can be made short.

@@ -125,7 +125,7 @@ def first_spread(search: Searcher) -> Array:
 
 
 def everything(search: Searcher) -> tuple[str, dict[str, tuple[str, tuple[int, ...], bytes]]]:
-    """Everything that determines how a search continues, bit by bit, apart from the time."""
+    """Everything that determines how a search continues, bit for bit, apart from the time."""
     header, arrays = snapshot.to_file(search)
     header = {name: value for name, value in header.items() if name not in ("seconds", "looks")}  # as asked for
     bits = {name: (str(a.dtype), a.shape, np.ascontiguousarray(a).tobytes()) for name, a in arrays.items()}

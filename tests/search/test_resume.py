@@ -1,4 +1,4 @@
-"""A search that was saved, copied or pickled continues bit by bit as if it had not been."""
+"""A search that was saved, copied or pickled continues bit for bit as if it had not been."""
 
 import copy
 import json

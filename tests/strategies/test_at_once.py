@@ -1,4 +1,4 @@
-"""Small dense searches take one compiled loop for a generation; the general way is its oracle."""
+"""Small dense searches take one kernel for a generation; the general way is its oracle."""
 
 from dataclasses import dataclass, replace
 
@@ -20,7 +20,7 @@ CASES = [(1, 4), (2, 6), (3, 8), (5, 8), (16, 100), (10, 10), (10, 31), (13, 12)
 
 @dataclass(frozen=True)
 class Apart(CumulativeStepSize):
-    """The same rule, which compiled loops do not know."""
+    """The same rule, which kernels do not know."""
 
     def drive(self, constants: Constants) -> float | None:
         return None

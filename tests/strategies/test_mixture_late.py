@@ -112,7 +112,7 @@ def test_late_points_of_a_probe_that_is_over_do_not_count_in_the_next_one() -> N
     strategy, rng = pair(bounds=BOX), np.random.default_rng(0)
     state = probing(strategy)
     late, drawn = (of_component(strategy.sample(state, 12, rng), 0) for _ in range(2))
-    over = strategy.update(state, Ranked(drawn.local, np.array([0, 5, 4, 3, 2, 1])))  # a hill: the descent goes on
+    over = strategy.update(state, Ranked(drawn.local, np.array([0, 5, 4, 3, 2, 1])))  # a hill: the descent continues
     assert list(over.phase) == [SEARCH, SEARCH]
     after = ranked(strategy, over, told_late(strategy, over, late), late.points)
     assert list(after.phase) == [SEARCH, SEARCH]

@@ -599,7 +599,7 @@ def test_points_that_are_out_while_a_frame_is_given_up_remain_those_of_the_gener
     search.tell([float(x @ x) for x in search.ask()])
     points, part = search.ask(6), search.strategy.part
     monkeypatch.setattr(FrameEvolution, "outgrown", lambda self, state: "was given up")
-    search.tell(points[:part], np.full(part, 1e3))  # so bad that the generation goes on
+    search.tell(points[:part], np.full(part, 1e3))  # so bad that the generation continues
     assert search.structure == Full(8) and numbers(search).generation == 1.0
     assert (search.state.stages == ASKED).sum() == 6 - part
     search.tell(points[part:], np.full(6 - part, 1e3))

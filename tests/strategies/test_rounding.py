@@ -93,7 +93,7 @@ def test_a_thin_distribution_that_has_shrunk_as_a_whole_has_found_a_point() -> N
 
 
 def test_rounding_of_integer_coordinates_does_not_count() -> None:
-    """They are never searched more finely than to a whole number, however thin the distribution is."""
+    """They are never searched more finely than to an integer, however thin the distribution is."""
     assert list(thin(2e-16, integer=[0]).stop()) == ["tolx"]
     assert thin(2e-16, integer=True).stop() == {}
     for integer, reasons in (([0, 1], []), ([0], ["tolx"])):  # the first two are thin, the third is wide
