@@ -1,4 +1,4 @@
-"""Surrogates: models of a function that a search consults before it evaluates.
+"""Models of a function that a search consults before it evaluates.
 
 `Surrogate` is their interface, `QuadraticSurrogate` is the one behind model="quadratic", and `register` lets searches
 with a surrogate of your own be saved.

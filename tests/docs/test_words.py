@@ -29,7 +29,7 @@ def found_in(text: str) -> list[str]:
 
 
 def test_the_check_finds_each_of_them_and_nothing_else() -> None:
-    bad = "The crew minimises a colour in the centre; it goes on bit by bit over whole numbers. A keeper, compiled loops."
+    bad = "A crew minimises a colour in the centre; it goes on bit by bit over whole numbers. A keeper, compiled loops."
     assert len(found_in(bad)) == 9
     assert found_in("An optimistic color minimizes the center: whole generations go on, a number of loops.") == []
 
