@@ -73,9 +73,9 @@ class Domain(ABC):
         points = checks.real_array(name, points, (None, *self.shape))
         with np.errstate(all="ignore"):  # formulas may fail outside
             back = self.decode(self.encode(points))
-        good = np.isclose(back, points, rtol=_CLOSE, atol=_CLOSE).reshape(len(points), -1).all(axis=1)
-        if not good.all():
-            i = int(good.argmin())
+        bad = np.argwhere(~np.isclose(back, points, rtol=_CLOSE, atol=_CLOSE))
+        if len(bad):
+            i = int(bad[0, 0])
             raise ValueError(f"{name} must be points of {self}, but {name}[{i}] is {points[i].tolist()}")
 
     def inside(self, points: Array) -> Mask:
@@ -223,7 +223,7 @@ class Arrays(RowByRow):
     rule: Callable[[str, Array], Any] | None = field(default=None, metadata={"stored": False})
 
     def check(self, name: str, points: Array) -> None:
-        super().check(name, points)
+        checks.real_array(name, points, (None, *self.shape))
         if self.rule is not None:
             self.rule(name, points)
 
@@ -270,7 +270,7 @@ class Shaped(RowByRow):
     entries: Domain
 
     def check(self, name: str, points: Array) -> None:
-        super().check(name, points)
+        checks.real_array(name, points, (None, *self.shape))
         self.entries.check(name, self.encode(points))
 
     def inside(self, points: Array) -> Mask:

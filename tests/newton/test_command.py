@@ -68,7 +68,7 @@ def test_an_exception_in_a_derivative_is_shown_as_such() -> None:
 @pytest.mark.parametrize(("words", "parts"), [
     (("smooth:bowl", "--dim", "3"), ("smooth:bowl", "gradient", "--jac")),
     (("metric_nearness",), ("metric_nearness", "matrices", "vectors")),
-    (("rosenbrock", "--plot", "run.png"), ("--plot", "searches", "--method newton")),
+    (("rosenbrock", "--plot", "run.png"), ("--plot", "--method newton", "leave it out")),
     (("rosenbrock", "--bounds", "0,1"), ("bounds", "searches")),
     (("rosenbrock", "--noise", "adapt"), ("noise", "searches")),
     (("rosenbrock", "--structure", "moving:k=0"), ("k must be", "got 0")),

@@ -775,8 +775,8 @@ def test_a_minimum_at_the_bound_of_the_box_is_found() -> None:
 @pytest.mark.parametrize(("options", "message"), [
     ({"popsize_wanted": 3}, "popsize_wanted .*>= 4.* 3$"),
     ({"most_modes": 0}, "most_modes .*>= 1.* 0$"),
-    ({"bounds": [(0.0, 1.0)]}, "bounds .*1 pairs for 2 coordinates"),
-    ({"bounds": [(0.0, 1.0), (1.0, 0.0)]}, r"bounds .*lower <= upper.* \(1.0, 0.0\).* coordinate 1"),
+    ({"bounds": [(0.0, 1.0)]}, "bounds .*1 pairs for 2 variables"),
+    ({"bounds": [(0.0, 1.0), (1.0, 0.0)]}, r"bounds .*lower <= upper.* \(1.0, 0.0\).* variable 1"),
     ({"bounds": [(0.0, 1.0), (1.0, 1.0)]}, r"bounds .*lower < upper.* \(1.0, 1.0\).* coordinate 1"),
     ({"bounds": (0.0, None)}, r"bounds .*finite.* inf at index \(0, 1\)"),
 ])  # fmt: skip

@@ -421,7 +421,7 @@ def test_bounds_fixed_and_integer_numbers_are_those_of_a_box() -> None:
 
 @pytest.mark.parametrize(("family", "bounds"), [(Gamma(4.0, 2.0), (0, 3)), (Beta(2.0, 3.0), (0.1, None))], ids=str)
 def test_bounds_beyond_the_support_are_refused(family: Any, bounds: Any) -> None:
-    with pytest.raises(ValueError, match="bounds must keep points within the support of"):
+    with pytest.raises(ValueError, match="bounds must lie within the support of"):
         Searcher(family, bounds=bounds)
 
 

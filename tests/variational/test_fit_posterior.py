@@ -136,7 +136,7 @@ def test_an_unbounded_log_density_ends_with_a_reason_and_a_finite_state() -> Non
 def test_a_fit_that_runs_out_of_iterations_says_so() -> None:
     found = fit_posterior(TARGET.logp, X0, rng=0, max_iters=7, **TARGET.all_known())
     assert (found.nit, found.converged) == (7, False)
-    assert "7 iterations of max_iters" in found.message
+    assert "max_iters = 7 reached" in found.message
     # 1 value at the start, 10 an iteration, 1000 each for the first state and the last one
     assert found.counts.njev == found.njev == 70 and found.nhvp == 210 and found.nfev == 71 + 2000
 
