@@ -361,7 +361,7 @@ def box_of(name: str, bounds: Any, dim: int | None = None) -> Array:
         raise ValueError(f"{name} must have at least one variable, got none")
     if not (box[:, 0] < box[:, 1]).all():
         j = int((box[:, 0] >= box[:, 1]).argmax())
-        raise ValueError(f"{name} must have lower < upper, got ({box[j, 0]}, {box[j, 1]}) for coordinate {j}")
+        raise ValueError(f"{name} must have lower < upper, got ({box[j, 0]}, {box[j, 1]}) for variable {j}")
     return checks.read_only(box)
 
 

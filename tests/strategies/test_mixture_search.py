@@ -777,7 +777,7 @@ def test_a_minimum_at_the_bound_of_the_box_is_found() -> None:
     ({"most_modes": 0}, "most_modes .*>= 1.* 0$"),
     ({"bounds": [(0.0, 1.0)]}, "bounds .*1 pairs for 2 variables"),
     ({"bounds": [(0.0, 1.0), (1.0, 0.0)]}, r"bounds .*lower <= upper.* \(1.0, 0.0\).* variable 1"),
-    ({"bounds": [(0.0, 1.0), (1.0, 1.0)]}, r"bounds .*lower < upper.* \(1.0, 1.0\).* coordinate 1"),
+    ({"bounds": [(0.0, 1.0), (1.0, 1.0)]}, r"bounds .*lower < upper.* \(1.0, 1.0\).* variable 1"),
     ({"bounds": (0.0, None)}, r"bounds .*finite.* inf at index \(0, 1\)"),
 ])  # fmt: skip
 def test_bad_options_are_refused_with_their_name_and_value(options: dict, message: str) -> None:
