@@ -67,8 +67,12 @@ class Generations(SearchRun):
         return bool(self.failures.too_many) or (max_time is not None and self.search.seconds >= max_time)
 
     def goes_on(self) -> bool:
-        """Return whether there is no reason to stop."""
-        return not self.search.stop()
+        """Return whether there is no reason to stop.
+
+        A generation that was interrupted is completed although its values reach the target: so it would have been.
+        """
+        reasons = self.search.stop()
+        return not (reasons if self.unfinished.known is None else reasons.keys() - {"target"})
 
     def step(self) -> bool:
         """Evaluate a generation, or the part that the limits allow."""

@@ -184,6 +184,20 @@ class TestCheckpoints:
             Searcher.load(path)
         assert not fun.points and path.read_bytes() == written and list(tmp_path.iterdir()) == [path]
 
+    def test_a_generation_that_was_interrupted_after_its_target_is_completed(self, tmp_path: Path) -> None:
+        """The uninterrupted run would have evaluated it as a whole."""
+        whole = Recorder(ellipsoid)
+        result = esgroup.minimize(whole, X0, 0.5, rng=1, target=2.0)
+        values = [ellipsoid(x) for x in whole.points]
+        hit = next(i for i, value in enumerate(values, start=1) if value <= 2.0)
+        assert hit < result.nfev
+        path = tmp_path / "run.npz"
+        first = Recorder(ellipsoid, hit, fail(RuntimeError("broken off")))
+        with pytest.raises(RuntimeError, match="broken off"):
+            esgroup.minimize(first, X0, 0.5, rng=1, target=2.0, checkpoint=path)
+        resumed = esgroup.minimize(ellipsoid, X0, 0.5, rng=1, target=2.0, checkpoint=path, resume=True)
+        assert (resumed.nfev, resumed.fun, resumed.nit) == (result.nfev, result.fun, result.nit)
+
     def test_a_damaged_partial_generation_is_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "run.npz"
         with pytest.raises(RuntimeError, match="broken off"):
