@@ -256,9 +256,9 @@ def test_components_are_ranked_among_their_own_samples() -> None:
 def test_a_component_with_a_frame_is_the_search_with_this_frame() -> None:
     """Axes that come while it searches are the same, and so are the points: a state may change its size."""
     dim, rng = 12, np.random.default_rng(4)
-    mixture = Mixture((Gaussian("diagonal", np.ones(dim)),))
+    mixture = Mixture((Gaussian("diagonal", np.ones(dim), sigma0=0.5),))
     strategy = MixtureSearch(mixture, axes=Frame(dim))
-    alone = VectorSearch(Frame(dim), np.ones(dim), np.ones(dim), options=SearchOptions(decoding=True))
+    alone = VectorSearch(Frame(dim), np.ones(dim), np.full(dim, 0.5), options=SearchOptions(decoding=True))
     state, other = strategy.start(), alone.start()
     sizes = {len(other.root)}
     for _ in range(60):

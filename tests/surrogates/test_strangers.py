@@ -178,7 +178,9 @@ class Nearest(Surrogate):
         return state
 
 
-def test_a_surrogate_whose_state_grows_and_holds_nan_checks_it_itself(tmp_path: Path) -> None:
+def test_a_surrogate_whose_state_grows_and_holds_nan_checks_it_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     register(Plain)
     search = Searcher(ModelSearch(Plain(dim=3), Nearest(3)), rng=1)
     for _ in range(8):
@@ -186,6 +188,10 @@ def test_a_surrogate_whose_state_grows_and_holds_nan_checks_it_itself(tmp_path: 
     search.save(tmp_path / "run.npz")
     assert np.isnan(search.state.surrogate.z).any()
     assert np.array_equal(Searcher.load(tmp_path / "run.npz").ask(), search.ask())
+    monkeypatch.setattr(Nearest, "start", lambda self: Kept(np.zeros((0, 7)), np.zeros(0), np.array(UNJUDGED)))
+    monkeypatch.setattr(Nearest, "checked", Surrogate.checked)
+    with pytest.raises(esgroup.CheckpointError, match="state/"):
+        Searcher.load(tmp_path / "run.npz")
 
 
 def test_a_state_that_no_file_can_hold_is_refused_when_it_is_saved(tmp_path: Path) -> None:
